@@ -1,0 +1,231 @@
+"""The data every other part works on: instances with features, candidates and, perhaps, truth.
+
+Owns what a usable data set is. Reading and writing files belongs to `core.formats`.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from core.errors import DatasetError, Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Features = npt.NDArray[np.float32] | sp.csr_array
+Labels = npt.NDArray[np.uint8]
+
+MIN_INSTANCES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateDataset:
+    """Instances, their candidate labels, and what is shown of them. Immutable.
+
+    Parameters
+    ----------
+    features : (n, d) array or sparse matrix, finite
+    candidates : (n, L) array of 0/1, true/false or -1/1
+    label_names : L distinct names; numbered when not given
+    ids : n distinct names of the instances; numbered when not given
+    feature_names : d names; numbered when not given
+    truth : (n, L) like candidates; only ever used for scoring
+    display : DataFrame with n rows of text, pictures or anything else a person judges by
+
+    Raises
+    ------
+    DatasetError
+        With every reason at once why this cannot be used.
+    """
+
+    features: Features
+    candidates: Labels
+    label_names: Sequence[str] = ()
+    ids: Sequence[str] = ()
+    feature_names: Sequence[str] = ()
+    truth: Labels | None = None
+    display: "pd.DataFrame | None" = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        problems: list[Problem] = []
+        features = as_features(self.features, problems)
+        candidates = as_labels(self.candidates, "candidates", problems)
+        truth = None if self.truth is None else as_labels(self.truth, "truth", problems)
+        if problems:
+            raise DatasetError(problems)
+        (n, d), n_labels = features.shape, candidates.shape[1]
+        if n < MIN_INSTANCES:
+            few = f"a data set needs at least {MIN_INSTANCES} instances"
+            problems.append(Problem(few, "Add instances.", fatal=True, value=str(n)))
+        problems += _size_problems(n, candidates, truth, self.display)
+        names = {
+            "label_names": _names(self.label_names, n_labels, "label", "label", problems),
+            "ids": _names(self.ids, n, "id", "", problems),
+            "feature_names": _names(self.feature_names, d, "feature name", "x", problems),
+        }
+        if problems:
+            raise DatasetError(problems)
+        for name, value in {
+            "features": features,
+            "candidates": _frozen(candidates),
+            "truth": None if truth is None else _frozen(truth),
+            **names,
+        }.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def n_instances(self) -> int:
+        return int(self.candidates.shape[0])
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.candidates.shape[1])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.features.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of features, candidates, ids and label names: the identity of the data."""
+        digest = hashlib.sha256(repr((self.features.shape, self.candidates.shape)).encode())
+        if sp.issparse(self.features):
+            parts = [self.features.indptr.astype(np.int64), self.features.indices.astype(np.int64)]
+            parts.append(self.features.data)
+        else:
+            parts = [np.ascontiguousarray(self.features)]
+        for part in (*parts, np.ascontiguousarray(self.candidates)):
+            digest.update(part.data)
+        for name in (*self.ids, *self.label_names):
+            digest.update(name.encode("utf-8", "surrogatepass") + b"\0")
+        return digest.hexdigest()
+
+    def check(self) -> list[Problem]:
+        """Return what is odd about the data though it can be used."""
+        return [*_candidate_problems(self), *_feature_problems(self)]
+
+
+def as_features(X: Any, problems: list[Problem]) -> Features:
+    """Return X as float32, dense or CSR; append what is wrong with it to `problems`."""
+    try:
+        X = sp.csr_array(X, dtype=np.float32) if sp.issparse(X) else np.asarray(X, np.float32)
+    except (TypeError, ValueError):
+        problems.append(Problem("features must be numbers", "Encode text first.", fatal=True))
+        return np.zeros((0, 0), np.float32)
+    if X.ndim != 2:
+        shape = Problem(
+            "features must be a table, one row per instance", "Reshape.", True, value=str(X.shape)
+        )
+        problems.append(shape)
+        return np.zeros((0, 0), np.float32)
+    if sp.issparse(X):
+        X.sum_duplicates()
+        bad = ~np.isfinite(X.data)
+        rows, columns = X.tocoo().row[bad], X.tocoo().col[bad]
+        values = X.data[bad]
+    else:
+        # One pass without a temporary: a sum is finite unless a value is not (or it overflows).
+        suspicious = not np.isfinite(X.sum(dtype=np.float64))
+        rows, columns = np.nonzero(~np.isfinite(X)) if suspicious else (np.empty(0, int),) * 2
+        values = X[rows, columns]
+        X = _frozen(X)
+    fix = "Fill or drop these values."
+    for i, j, value in list(zip(rows, columns, values, strict=True))[:20]:
+        problems.append(Problem("features must be finite", fix, True, int(i), int(j), str(value)))
+    if len(rows) > 20:
+        problems.append(Problem(f"{len(rows) - 20:,} more values are not finite", fix, fatal=True))
+    return X
+
+
+def as_labels(Y: Any, what: str, problems: list[Problem]) -> Labels:
+    """Return Y, given as 0/1, true/false or -1/1, as uint8; append what is wrong with it."""
+    try:
+        Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        numbers = Y if Y.dtype.kind in "biuf" else Y.astype(np.float32)
+    except (TypeError, ValueError, AttributeError):
+        problems.append(Problem(f"{what} must be 0/1 values", "Encode the labels.", fatal=True))
+        return np.zeros((0, 0), np.uint8)
+    if numbers.ndim != 2 or numbers.shape[1] == 0:
+        shape = f"{what} must be a table with one column per label"
+        problems.append(Problem(shape, "Reshape.", fatal=True, value=str(numbers.shape)))
+        return np.zeros((0, 0), np.uint8)
+    bad = ~((numbers == 0) | (numbers == 1) | (numbers == -1))
+    for i, j in np.argwhere(bad)[:20]:
+        fix = "Use 0/1, true/false or -1/1."
+        values = f"{what} must be 0 or 1"
+        problems.append(Problem(values, fix, True, int(i), int(j), str(numbers[i, j])))
+    return (numbers > 0).astype(np.uint8)
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _size_problems(
+    n: int, candidates: Labels, truth: Labels | None, display: "pd.DataFrame | None"
+) -> list[Problem]:
+    problems = []
+    if candidates.shape[0] != n:
+        uneven = f"features have {n} rows, candidates {candidates.shape[0]}"
+        problems.append(Problem(uneven, "Give one row of each per instance.", fatal=True))
+    if truth is not None and truth.shape != candidates.shape:
+        uneven = f"truth is {truth.shape}, candidates {candidates.shape}"
+        problems.append(Problem(uneven, "Give both the same shape.", fatal=True))
+    if display is not None and len(display) != n:
+        uneven = f"display columns have {len(display)} rows, features {n}"
+        problems.append(Problem(uneven, "Give one row per instance.", fatal=True))
+    return problems
+
+
+def _names(
+    given: Sequence[str], n: int, what: str, prefix: str, problems: list[Problem]
+) -> tuple[str, ...]:
+    if len(given) == 0:
+        return tuple(f"{prefix}{i}" for i in range(n))
+    names = tuple(str(name) for name in given)
+    if len(names) != n:
+        problems.append(
+            Problem(f"{n} {what}s are needed", "Name each one.", True, value=str(len(names)))
+        )
+    if len(set(names)) != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        problems.append(
+            Problem(f"every {what} must be different", "Rename it.", True, value=repr(twice))
+        )
+    return names
+
+
+def _candidate_problems(data: CandidateDataset) -> list[Problem]:
+    problems = []
+    offered = data.candidates.sum(axis=0)
+    for j in np.flatnonzero(offered == 0):
+        fix = "Drop the label, or ignore it: its confidence stays 0."
+        problems.append(Problem("no instance has this label", fix, column=data.label_names[j]))
+    for j in np.flatnonzero(offered == data.n_instances):
+        fix = "Check it: a label offered everywhere says nothing."
+        problems.append(Problem("every instance has this label", fix, column=data.label_names[j]))
+    for i in np.flatnonzero(data.candidates.sum(axis=1) == 0)[:20]:
+        fix = "Nothing can be resolved for it."
+        problems.append(Problem("this instance has no candidates", fix, row=data.ids[i]))
+    if data.truth is not None:
+        for i in np.flatnonzero((data.truth > data.candidates).any(axis=1))[:20]:
+            fix = "Add the true label to the candidates, or correct the truth."
+            problems.append(Problem("a true label is not a candidate", fix, row=data.ids[i]))
+    return problems
+
+
+def _feature_problems(data: CandidateDataset) -> list[Problem]:
+    X = data.features
+    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
+    empty = np.flatnonzero(np.asarray(squares).ravel() == 0)
+    fix = "It has no neighbours; only its candidates and the network speak for it."
+    return [Problem("all features are zero", fix, row=data.ids[i]) for i in empty[:20]]

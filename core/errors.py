@@ -1,0 +1,61 @@
+"""Everything a user can be told went wrong. Anything else that is raised is a bug.
+
+A message says what must hold, what was found, and what to do about it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing about the input worth telling its owner; fatal ones make it unusable."""
+
+    message: str
+    fix: str
+    fatal: bool = False
+    row: int | str | None = None
+    column: int | str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        place = [
+            f"{name} {at}"
+            for name, at in (("row", self.row), ("column", self.column))
+            if at is not None
+        ]
+        found = "" if self.value is None else f" (found {self.value})"
+        return f"{', '.join(place) + ': ' if place else ''}{self.message}{found}. {self.fix}"
+
+
+class PlainError(Exception):
+    """Base of all errors a user should see: a title, the detail, and a hint what to do."""
+
+    def __init__(self, title: str, detail: str = "", hint: str = "") -> None:
+        super().__init__(title, detail, hint)
+        self.title, self.detail, self.hint = title, detail, hint
+
+    def __str__(self) -> str:
+        return "\n".join(part for part in (self.title, self.detail, self.hint) if part)
+
+
+class DatasetError(PlainError, ValueError):
+    """The input cannot be used; `problems` lists every reason at once."""
+
+    def __init__(
+        self, problems: Sequence[Problem], title: str = "This data cannot be used."
+    ) -> None:
+        super().__init__(title, "\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class ConfigError(PlainError, ValueError):
+    """A hyper-parameter is out of its range, or unknown."""
+
+
+class TrainingError(PlainError, RuntimeError):
+    """A training cannot go on: values that are not finite, or a device that is not there."""
+
+
+class ExportError(PlainError):
+    """A file cannot be written: the target exists, or is not writable."""
