@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ from core.errors import DatasetError, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-Features = npt.NDArray[np.float32] | sp.csr_array
+Features: TypeAlias = Any  # (n, d) float32, an ndarray or scipy's CSR
 Labels = npt.NDArray[np.uint8]
 
 MIN_INSTANCES = 3
@@ -160,7 +160,7 @@ def as_labels(Y: Any, what: str, problems: list[Problem]) -> Labels:
         fix = "Use 0/1, true/false or -1/1."
         values = f"{what} must be 0 or 1"
         problems.append(Problem(values, fix, True, int(i), int(j), str(numbers[i, j])))
-    return (numbers > 0).astype(np.uint8)
+    return np.asarray(numbers > 0, np.uint8)
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -207,10 +207,10 @@ def _names(
 def _candidate_problems(data: CandidateDataset) -> list[Problem]:
     problems = []
     offered = data.candidates.sum(axis=0)
-    for j in np.flatnonzero(offered == 0):
+    for j in np.flatnonzero(offered == 0).tolist():
         fix = "Drop the label, or ignore it: its confidence stays 0."
         problems.append(Problem("no instance has this label", fix, column=data.label_names[j]))
-    for j in np.flatnonzero(offered == data.n_instances):
+    for j in np.flatnonzero(offered == data.n_instances).tolist():
         fix = "Check it: a label offered everywhere says nothing."
         problems.append(Problem("every instance has this label", fix, column=data.label_names[j]))
     for i in np.flatnonzero(data.candidates.sum(axis=1) == 0)[:20]:

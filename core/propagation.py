@@ -16,6 +16,7 @@ The release restarts Z from Y in every epoch although the paper's Algorithm 1 ca
 restart, so that Z depends on Y and Y_hat alone.
 """
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -96,9 +97,14 @@ class Propagator:
         moved.__dict__.update(self.__dict__)
         if self._A_x is not None:
             A = self._A_x
-            parts = [torch.as_tensor(part) for part in (A.indptr, A.indices, A.data)]
-            moved._A_x = torch.sparse_csr_tensor(*parts, size=A.shape, check_invariants=True)
-            moved._A_x = moved._A_x.to(device)
+            starts, columns, values = (
+                torch.as_tensor(part, device=device) for part in (A.indptr, A.indices, A.data)
+            )
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+                moved._A_x = torch.sparse_csr_tensor(
+                    starts, columns, values, size=A.shape, check_invariants=True
+                )
         if self._A_y is not None:
             moved._A_y = torch.as_tensor(self._A_y, device=device)
         return moved
@@ -112,6 +118,14 @@ class Propagator:
         self._last = (Y, Y_hat)
         Z = self._clenshaw(self._p + self.eta * self._q, Y, self._q, Y_hat)
         return balance(Z, Y, "minmax") if rescale else Z
+
+    def confidence(self, Z: Any, Y: Any) -> Any:
+        """Return what Z, not rescaled, says of each candidate beyond its being one; 0 elsewhere.
+
+        At the minimiser (1 + eta) Z - eta Y = Y_hat - alpha L_x Z - beta Z L_y: the prediction,
+        corrected by both graphs. All candidates have Y = 1, so this keeps their order.
+        """
+        return balance((1 + self.eta) * Z - self.eta * Y, Y, "mask")
 
     def objective(self, Z: Any, Y: Any, Y_hat: Any) -> tuple[Any, Any, Any, Any]:
         """Return the four terms of Eq. (2): prediction, candidates, instance and label graph."""
@@ -227,7 +241,7 @@ class Propagator:
         n_nodes = 16
         while True:
             n_nodes *= 2
-            coefficients = [chebyshev.chebinterpolate(f, n_nodes) for f in (p, q)]
+            coefficients: Any = [chebyshev.chebinterpolate(f, n_nodes) for f in (p, q)]
             # Y reaches Z through p and eta q, Y_hat through q: bound both by what they multiply.
             size = np.abs(coefficients[0]) + (1 + eta) * np.abs(coefficients[1])
             tail = np.cumsum(size[::-1])[::-1]

@@ -1,0 +1,68 @@
+"""The data benchmarks run on: files of a folder, or synthetic clusters of any size."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from core.dataset import Features
+from core.errors import DatasetError, Problem
+from core.noise import uniform_candidates
+
+
+@dataclass(frozen=True)
+class BenchmarkSet:
+    """One multi-label set; `candidates` only where the set comes with real ones."""
+
+    name: str
+    X: Features
+    truth: npt.NDArray[np.uint8]
+    candidates: npt.NDArray[np.uint8] | None
+
+    def noisy(self, r: int | None, seed: int) -> npt.NDArray[np.uint8]:
+        """Return the set's own candidates (r is None), or truth plus r false labels per row."""
+        if r is None:
+            assert self.candidates is not None
+            return self.candidates
+        return uniform_candidates(self.truth, r, seed)
+
+
+def load_set(path: Path) -> BenchmarkSet:
+    """Read an npz with X (or its CSR arrays), Y and perhaps Yp."""
+    try:
+        with np.load(path, allow_pickle=False) as z:
+            if "X" in z:
+                X = z["X"]
+            else:
+                csr = (z["X_data"], z["X_indices"], z["X_indptr"])
+                X = sp.csr_array(csr, shape=tuple(z["X_shape"]))
+            return BenchmarkSet(path.stem, X, z["Y"], z["Yp"] if "Yp" in z else None)
+    except (OSError, KeyError, ValueError) as error:
+        wrong = f"{path.name} is not a benchmark set: {error}"
+        raise DatasetError([Problem(wrong, "It needs arrays X and Y.", fatal=True)]) from None
+
+
+def load_sets(folder: Path, names: list[str] | None = None) -> list[BenchmarkSet]:
+    """Read the named sets of a folder, or all of them."""
+    found = {path.stem: path for path in sorted(folder.glob("*.npz"))}
+    missing = [name for name in names or [] if name not in found]
+    if missing or not found:
+        wrong = f"no benchmark set {', '.join(missing)}" if missing else "no .npz file"
+        have = f"Give a folder with such files by --data; here: {', '.join(found) or 'none'}."
+        raise DatasetError([Problem(f"{wrong} in {folder}", have, fatal=True)])
+    return [load_set(found[name]) for name in names or found]
+
+
+def clusters(n: int, d: int, n_labels: int, seed: int = 0) -> BenchmarkSet:
+    """Make n instances around 200 centres that share labels, two per centre on average."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((200, d), dtype=np.float32)
+    labels = (rng.random((200, n_labels)) < 2 / n_labels).astype(np.uint8)
+    labels[np.arange(200), rng.integers(0, n_labels, 200)] = 1
+    at = rng.integers(0, 200, n)
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    X *= 0.5
+    X += centres[at]
+    return BenchmarkSet(f"{n}x{d}x{n_labels}", X, labels[at], None)

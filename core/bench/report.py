@@ -1,0 +1,105 @@
+"""Benchmark results as tables: on the terminal, and as sections of a Markdown file."""
+
+import platform
+import re
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+Rows = list[list[str]]
+
+
+def machine() -> str:
+    """Describe this machine in one line."""
+    import torch
+
+    processor = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        found = re.search(r"model name\s*: (.+)", info.read_text())
+        processor = found.group(1) if found else processor
+    threads = torch.get_num_threads()
+    return (
+        f"{processor}, {threads} threads, Python {platform.python_version()}, "
+        f"torch {torch.__version__}, {platform.system()}"
+    )
+
+
+def speed_tables(result: dict[str, Any]) -> list[tuple[str, Rows]]:
+    """Return titled tables, header first, of a `bench speed` result."""
+    tables = []
+    rows = [["labels", "degree", "200 steps", "closed form", "ratio", "max difference"]]
+    for one in result["propagation"]:
+        shape = " × ".join(f"{size:,}" for size in one["shape"])
+        times = [f"{one['reference']:.3f} s", f"{one['ours']:.4f} s", f"{one['ratio']:.0f}×"]
+        rows.append([shape, str(one["degree"]), *times, f"{one['max_difference']:.1e}"])
+    tables.append(("One propagation", rows))
+    for one in result["whole"]:
+        rows = [["stage", "reference", "ours", "ratio"]]
+        for stage, ratio in one["ratio"].items():
+            seconds = [f"{one[who][stage]:.2f} s" for who in ("reference", "ours")]
+            rows.append([stage, *seconds, f"{ratio:.1f}×"])
+        shape = " × ".join(f"{size:,}" for size in one["shape"])
+        tables.append((f"{one['epochs']} epochs of `paper` on {one['set']} ({shape})", rows))
+    search = result["search"]
+    rows = [["exact", "approximate", "ratio", "recall@10"]]
+    values = [f"{search['exact']:.1f} s", f"{search['ivf']:.1f} s", f"{search['ratio']:.1f}×"]
+    rows.append([*values, f"{search['recall']:.3f}"])
+    tables.append((f"Instance graph of {search['n']:,} clustered instances, d = 128", rows))
+    rows = [["n", "graph", "10 epochs", "total", "peak memory", "recall@10"]]
+    for one in result["growth"]:
+        epochs = sum(seconds for stage, seconds in one["seconds"].items() if stage != "graph")
+        times = [f"{one['seconds']['graph']:.1f} s", f"{epochs:.1f} s", f"{one['total']:.1f} s"]
+        rows.append(
+            [f"{one['n']:,}", *times, f"{one['peak_gb']['epochs']:.2f} GB", f"{one['recall']:.3f}"]
+        )
+    tables.append((f"Growth, d = 128, 50 labels: time ~ n^{result['exponent']:.2f}", rows))
+    return tables
+
+
+def quality_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `bench quality` results."""
+    rows = [["set", "r", "variant", "ranking loss ↓", "average precision ↑", "Hamming loss ↓"]]
+    rows[0] += ["AP, ranked rows", "AP, best test epoch (optimistic)", "paper: RL / AP / HL"]
+    for one in results:
+        metrics = ("ranking_loss", "average_precision", "hamming_loss", "average_precision_ranked")
+        scores = [_mean_sd(one["last"][metric]) for metric in metrics]
+        paper = " / ".join(one["paper"].values()) if one["paper"] else ""
+        best = _mean_sd(one["best_test_epoch"]["average_precision"])
+        rows.append([one["set"], str(one["r"] or "own"), one["variant"], *scores, best, paper])
+    return rows
+
+
+def rich_table(title: str, rows: Rows) -> Table:
+    table = Table(title=title, title_justify="left", header_style="bold")
+    for at, column in enumerate(rows[0]):
+        table.add_column(column, justify="left" if at == 0 else "right")
+    for row in rows[1:]:
+        table.add_row(*row)
+    return table
+
+
+def markdown(tables: list[tuple[str, Rows]]) -> str:
+    parts = []
+    for title, (header, *rows) in tables:
+        lines = [header, ["---"] * len(header), *rows]
+        body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        parts.append(f"**{title}**\n\n{body}\n")
+    return "\n".join(parts)
+
+
+def write_section(path: Path, name: str, text: str) -> None:
+    """Put the text between `<!-- name -->` and `<!-- /name -->`, adding these at the end if new."""
+    old = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
+    section = f"<!-- {name} -->\n{text.strip()}\n<!-- /{name} -->"
+    pattern = re.compile(f"<!-- {re.escape(name)} -->.*?<!-- /{re.escape(name)} -->", re.DOTALL)
+    if pattern.search(old):
+        new = pattern.sub(lambda _: section, old)
+    else:
+        new = f"{old.rstrip()}\n\n{section}\n"
+    path.write_text(new, encoding="utf-8")
+
+
+def _mean_sd(pair: list[float]) -> str:
+    return f"{pair[0]:.3f}±{pair[1]:.3f}"

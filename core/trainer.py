@@ -1,0 +1,226 @@
+"""The training: network and propagation take turns every epoch.
+
+The order is the release's: Z is propagated from the candidates before the first epoch (with the
+candidates as prediction), then every epoch fits the network to Z, predicts, and propagates anew.
+Algorithm 1 of the paper fits the raw candidates first.
+"""
+
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.config import PlainConfig
+from core.dataset import CandidateDataset, Features
+from core.errors import TrainingError
+from core.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
+from core.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
+from core.metrics import f1, roc_auc
+from core.network import Network, Standardizer, choose_device
+from core.propagation import Propagator, balance
+
+Matrix = npt.NDArray[np.float32]
+
+
+class PlainTrainer:
+    """One training. Between events its matrices are those of that moment."""
+
+    def __init__(self, config: PlainConfig | None = None) -> None:
+        self.config = config or PlainConfig()
+        self.instance_graph: InstanceGraph | None = None
+        self.label_graph: LabelGraph | None = None
+
+    def epochs(
+        self,
+        dataset: CandidateDataset,
+        *,
+        instance_graph: InstanceGraph | None = None,
+        label_graph: LabelGraph | None = None,
+    ) -> Iterator[Event]:
+        """Train on the data, telling what happens; given graphs replace those built from it."""
+        config, start = self.config, perf_counter()
+        device = choose_device(config.device)
+        yield _run_started(config, dataset, device)
+
+        self._standardizer = Standardizer.fit(dataset.features, config.standardize)
+        built = perf_counter()
+        if instance_graph is None:
+            standardized = self._standardizer.apply(dataset.features)
+            instance_graph = build_instance_graph(
+                standardized, config.k, config.rho, seed=config.seed, device=str(device)
+            )
+        label_graph = label_graph or build_label_graph(dataset.candidates)
+        self.instance_graph, self.label_graph = instance_graph, label_graph
+        yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
+
+        features = self._standardizer.on_device(dataset.features, device)
+        self._network = Network(dataset.n_features, dataset.n_labels, config, device)
+        self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
+        self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        for epoch in range(1, config.epochs + 1):
+            clock, Z, confidence = [perf_counter()], self._Z, self._confidence
+            self._network.train_epoch(features, Z)
+            clock.append(perf_counter())
+            self._Y_hat = self._network.predict(features)
+            clock.append(perf_counter())
+            self._Z, self._confidence, objective = self._propagation.step(self._Y_hat, Z)
+            loss = self._network.loss(self._Y_hat, Z)
+            clock.append(perf_counter())
+            yield self._record(epoch, dataset, loss, objective, confidence, clock)
+        yield RunEnded(state="finished", epochs=config.epochs, seconds=perf_counter() - start)
+
+    @property
+    def predictions(self) -> Matrix:
+        """Y_hat, n x L in [0, 1]: what the network says of the training instances."""
+        return _host(self._Y_hat)
+
+    @property
+    def pseudo_labels(self) -> Matrix:
+        """Z, n x L in [0, 1]: the propagated labels, balanced."""
+        return _host(self._Z)
+
+    @property
+    def confidences(self) -> Matrix:
+        """n x L in [0, 1]: how likely each candidate is true, not yet calibrated; 0 elsewhere."""
+        return _host(self._confidence)
+
+    def predict_proba(self, X: Features) -> Matrix:
+        """Return the network's predictions for other instances, m x L in [0, 1]."""
+        features = self._standardizer.on_device(X, self._network.theta.device)
+        return _host(self._network.predict(features))
+
+    def _record(
+        self,
+        epoch: int,
+        dataset: CandidateDataset,
+        loss: Tensor,
+        objective: tuple[Tensor, ...],
+        previous: Tensor,
+        clock: list[float],
+    ) -> EpochRecord:
+        changed, entropy = self._propagation.movement(previous, self._confidence)
+        # The one transfer to the host of an epoch.
+        scalars = [s.to(self._Z.device) for s in (loss, *objective, changed, entropy)]
+        values = torch.stack(scalars).tolist()
+        if not np.isfinite(values).all():
+            hint = "Lower learning_rate or gamma, or check the features for extreme values."
+            raise TrainingError(
+                "The training diverged.", f"Loss {values[0]} in epoch {epoch}.", hint
+            )
+        names = ("prediction", "candidates", "instance_graph", "label_graph")
+        clock.append(perf_counter())
+        spent = np.diff(clock).tolist()
+        return EpochRecord(
+            epoch=epoch,
+            loss=values[0],
+            objective=Objective(**dict(zip(names, values[1:5], strict=True))),
+            cells_changed=int(values[5]),
+            entropy=values[6],
+            seconds=dict(zip(("train", "predict", "propagate", "record"), spent, strict=True)),
+            metrics=None if dataset.truth is None else self._metrics(dataset),
+        )
+
+    def _metrics(self, dataset: CandidateDataset) -> dict[str, float]:
+        """Score the confidences against the truth; for display only, nothing learns from it."""
+        offered, confidences = dataset.candidates > 0, self.confidences
+        truth = np.asarray(dataset.truth)
+        auc = roc_auc(truth[offered], confidences[offered])
+        return {"auc": auc, "f1": f1(truth, confidences > 0.5)}
+
+
+class _Propagation:
+    """The propagation half of an epoch, with the candidates on the device."""
+
+    def __init__(
+        self,
+        config: PlainConfig,
+        instance_graph: InstanceGraph,
+        label_graph: LabelGraph,
+        dataset: CandidateDataset,
+        device: torch.device,
+    ) -> None:
+        self._config, self._out = config, device
+        # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
+        self._device = torch.device("cpu") if device.type == "mps" else device
+        weights = {
+            name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
+        }
+        self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
+        self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
+        self._offered = self._Y > 0
+
+    def start(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the first prediction, which is the candidates, pseudo-labels and confidences."""
+        Y = self._Y
+        if self._config.disambiguation == "none":
+            return Y.to(self._out), Y.to(self._out), Y.to(self._out)
+        raw = self._propagate(Y)
+        Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
+        return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
+
+    def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Return the next pseudo-labels, the confidences, and the objective's terms.
+
+        Where no propagation follows the network, its own prediction is the confidence.
+        """
+        Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
+        confidence = Y_hat * self._Y
+        if self._config.disambiguation == "alternating":
+            raw = self._propagate(Y_hat)
+            Z, confidence = self._balanced(raw), self._propagator.confidence(raw, self._Y)
+        objective = self._propagator.objective(raw, self._Y, Y_hat)
+        return Z.to(self._out), confidence.to(self._out), objective
+
+    def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how many candidate cells changed sides, and their mean entropy in nats."""
+        before, after = before.to(self._device), after.to(self._device)
+        changed = (((before > 0.5) != (after > 0.5)) & self._offered).sum().float()
+        z = after.clamp(1e-7, 1 - 1e-7)
+        entropy = -(z * z.log() + (1 - z) * (1 - z).log()) * self._Y
+        return changed, entropy.sum() / self._Y.sum().clamp(min=1)
+
+    def _balanced(self, raw: Tensor) -> Tensor:
+        Z: Tensor = balance(raw, self._Y, self._config.balance)
+        return Z
+
+    def _propagate(self, Y_hat: Tensor) -> Tensor:
+        Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
+        return Z
+
+
+def _host(values: Tensor) -> Matrix:
+    return values.detach().cpu().numpy().astype(np.float32)
+
+
+def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) -> RunStarted:
+    libraries = ("torch", "faiss-cpu", "scipy", "numpy", "scikit-learn", "plain-studio")
+    return RunStarted(
+        config=config,
+        fingerprint=dataset.fingerprint,
+        n_instances=dataset.n_instances,
+        n_features=dataset.n_features,
+        n_labels=dataset.n_labels,
+        device=str(device),
+        versions={
+            "python": platform.python_version(),
+            **{name: version(name) for name in libraries},
+        },
+    )
+
+
+def _graphs_built(instances: InstanceGraph, labels: LabelGraph, seconds: float) -> GraphsBuilt:
+    degrees = np.diff(instances.affinity.indptr)
+    return GraphsBuilt(
+        seconds=seconds,
+        search=instances.search,
+        recall=instances.recall,
+        n_edges=int(instances.affinity.nnz // 2),
+        n_isolated=int((degrees == 0).sum()),
+        n_label_edges=int((labels.weights > 0).sum() // 2),
+    )
