@@ -118,11 +118,9 @@ def as_features(X: Any, problems: list[Problem]) -> Features:
     except (TypeError, ValueError):
         problems.append(Problem("features must be numbers", "Encode text first.", fatal=True))
         return np.zeros((0, 0), np.float32)
-    if X.ndim != 2:
-        shape = Problem(
-            "features must be a table, one row per instance", "Reshape.", True, value=str(X.shape)
-        )
-        problems.append(shape)
+    if X.ndim != 2 or X.shape[1] == 0:
+        table = "features must be a table with one row per instance and at least one column"
+        problems.append(Problem(table, "Reshape.", fatal=True, value=str(X.shape)))
         return np.zeros((0, 0), np.float32)
     if sp.issparse(X):
         X.sum_duplicates()

@@ -60,8 +60,8 @@ def _likeness(
 ) -> npt.NDArray[np.float64]:
     """Return how likely each digit image is mistaken for each other digit: near and confusable."""
     means = np.stack([digits[classes == digit].mean(axis=0) for digit in range(10)])
-    likeness = _similar(digits, means)
-    confusable = np.full((10, 10), 0.1)
+    likeness = np.sqrt(_similar(digits, means))
+    confusable = np.full((10, 10), 0.05)
     for one, other in _CONFUSABLE:
         confusable[one, other] = confusable[other, one] = 1
     return np.asarray(likeness * confusable[classes])

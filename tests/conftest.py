@@ -1,0 +1,34 @@
+"""What every test may use: the shared data beside the project, where it is."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real benchmark sets; tests that need it are skipped where it is absent."""
+    if not (SHARED / "data").is_dir():
+        pytest.skip("the shared benchmark data is not beside this checkout")
+    return SHARED / "data"
+
+
+@pytest.fixture(scope="session")
+def golden() -> dict[str, np.ndarray]:
+    """Reference values made by the authors' code."""
+    path = SHARED / "golden" / "emotions-r3.npz"
+    if not path.exists():
+        pytest.skip("the reference values are not beside this checkout")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+@pytest.fixture(scope="session")
+def demo():
+    """A small piece of the demo data."""
+    from core.demo import load_demo
+
+    return load_demo(n_instances=400)

@@ -1,0 +1,38 @@
+"""The documentation names everything a user can type or set."""
+
+from pathlib import Path
+
+import pytest
+import typer
+
+from core.cli import app
+from core.config import PlainConfig
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[tuple[str, str | None]]:
+    group = typer.main.get_command(app)
+    found = []
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            found += [(f"plain {name} {sub}", one.help) for sub, one in command.commands.items()]
+        else:
+            found.append((f"plain {name}", command.help))
+    return found
+
+
+@pytest.mark.parametrize(("command", "help_text"), commands())
+def test_every_command_has_help_and_is_in_the_readme(command, help_text):
+    assert help_text
+    assert command in README
+
+
+@pytest.mark.parametrize("name", PlainConfig.model_fields)
+def test_every_setting_is_in_the_readme(name):
+    assert f"`{name}`" in README
+
+
+@pytest.mark.parametrize("command", ["make app", "make test"])
+def test_the_two_commands_are_in_the_readme(command):
+    assert command in README

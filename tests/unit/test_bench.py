@@ -1,0 +1,46 @@
+import numpy as np
+
+from core.bench import report, speed
+from core.bench.data import clusters
+from core.bench.reference import Reference
+from core.config import PlainConfig
+from core.dataset import CandidateDataset
+from core.network import Standardizer
+from core.trainer import PlainTrainer
+
+
+def test_the_reference_computes_the_same_pseudo_labels_as_the_engine():
+    one = clusters(300, 12, 5)
+    Y = one.noisy(1, seed=0)
+    X = np.asarray(Standardizer.fit(one.X).apply(one.X))
+    reference = Reference(X, Y.astype(np.float32), PlainConfig())
+    reference.build()
+    trainer = PlainTrainer(PlainConfig(learning_rate=1e-30, epochs=1))
+    list(trainer.epochs(CandidateDataset(one.X, Y)))
+    assert np.abs(reference.propagate(trainer.predictions) - trainer.pseudo_labels).max() < 1e-5
+
+
+def test_speed_comparison_reports_every_stage():
+    result = speed.compare(clusters(200, 10, 4), epochs=2)
+    assert set(result["ratio"]) == {"graph", "propagate", "train", "predict", "total"}
+    assert all(ratio > 0 for ratio in result["ratio"].values())
+    propagation = speed.compare_propagation(clusters(300, 10, 5))
+    assert propagation["max_difference"] <= 1e-5
+
+
+def test_growth_measures_each_size_in_its_own_process():
+    growth = list(speed.grow((300, 600)))
+    assert [one["n"] for one in growth] == [300, 600]
+    assert all(one["peak_gb"]["epochs"] > 0 for one in growth)
+    assert isinstance(speed.exponent(growth), float)
+
+
+def test_a_section_is_replaced_and_the_rest_kept(tmp_path):
+    path = tmp_path / "benchmarks.md"
+    report.write_section(path, "one", "first")
+    report.write_section(path, "two", "second")
+    report.write_section(path, "one", r"new \1 text")
+    text = path.read_text()
+    assert r"new \1 text" in text
+    assert "first" not in text
+    assert "second" in text

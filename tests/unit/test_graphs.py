@@ -1,0 +1,167 @@
+import numpy as np
+import oracles
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from core.errors import ConfigError, DatasetError
+from core.graphs import (
+    InstanceGraph,
+    LabelGraph,
+    build_instance_graph,
+    build_label_graph,
+    read_instance_graph,
+    read_label_graph,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def test_graphs_agree_with_the_authors_code(golden):
+    W = sp.csr_array((golden["W_data"], golden["W_indices"], golden["W_indptr"]), shape=(593, 593))
+    assert abs(build_instance_graph(golden["X"]).normalized - W).max() <= 1e-5
+    assert np.abs(build_label_graph(golden["candidates"]).normalized - golden["A_y"]).max() <= 1e-5
+
+
+@pytest.mark.parametrize("rho", [1.0, 3.0])
+def test_instance_graph_equals_brute_force(rho):
+    X = RNG.standard_normal((80, 6))
+    graph = build_instance_graph(X, k=5, rho=rho)
+    assert np.allclose(graph.normalized.toarray(), oracles.instance_graph(X, 5, rho), atol=1e-6)
+    assert graph.recall == 1.0
+
+
+def test_sparse_features_give_the_graph_of_the_dense_ones():
+    X = sp.random_array((120, 40), density=0.2, rng=1, format="csr")
+    sparse, dense = build_instance_graph(X, k=6), build_instance_graph(X.toarray(), k=6)
+    assert sparse.search == "sparse"
+    assert abs(sparse.normalized - dense.normalized).max() < 1e-6
+
+
+def test_instance_graph_ignores_self_when_rows_are_duplicated():
+    X = np.repeat(RNG.standard_normal((5, 4)), 30, axis=0)
+    for features in (X, sp.csr_array(X)):
+        graph = build_instance_graph(features, k=4)
+        assert graph.affinity.diagonal().sum() == 0
+        assert (np.diff(graph.affinity.indptr) >= 4).all()
+
+
+@pytest.mark.parametrize("as_matrix", [np.asarray, sp.csr_array])
+def test_a_row_without_features_is_isolated_and_nothing_is_nan(as_matrix):
+    X = RNG.random((20, 3))
+    X[7] = 0
+    graph = build_instance_graph(as_matrix(X), k=3)
+    assert graph.normalized[[7]].nnz == 0
+    assert np.isfinite(graph.normalized.data).all()
+
+
+def test_more_neighbours_than_instances_connects_all():
+    graph = build_instance_graph(RNG.random((6, 3)), k=50)
+    assert (np.diff(graph.affinity.indptr) == 5).all()
+
+
+def test_opposite_instances_are_not_connected():
+    X = np.array([[1.0, 0], [1, 0.1], [-1, 0], [-1, 0.1]])
+    assert build_instance_graph(X, k=3).affinity[[0], [2]] == 0
+
+
+def test_approximate_graph_reports_the_recall_it_reaches():
+    centres = RNG.standard_normal((40, 16))
+    X = (centres[RNG.integers(0, 40, 4000)] + 0.3 * RNG.standard_normal((4000, 16))).astype("f4")
+    approximate, exact = build_instance_graph(X, search="ivf"), build_instance_graph(X)
+    assert approximate.search == "ivf"
+    found = (approximate.affinity > 0).multiply(exact.affinity > 0).nnz / exact.affinity.nnz
+    assert approximate.recall >= 0.9
+    assert found == pytest.approx(approximate.recall, abs=0.05)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    X=hnp.arrays(
+        np.float32,
+        hnp.array_shapes(min_dims=2, max_dims=2, min_side=3, max_side=12),
+        elements=st.floats(-10, 10, width=32),
+    ),
+    k=st.integers(1, 15),
+)
+def test_normalised_graph_is_symmetric_with_spectrum_in_minus_one_to_one(X, k):
+    W = build_instance_graph(X, k=k).normalized.toarray().astype(float)
+    assert np.isfinite(W).all()
+    assert (W >= 0).all()
+    assert np.allclose(W, W.T, atol=1e-6)
+    assert np.diag(W).sum() == 0
+    assert np.abs(np.linalg.eigvalsh(W)).max() <= 1 + 1e-5
+
+
+def test_permuting_instances_permutes_the_graph():
+    X, order = RNG.standard_normal((50, 5)), RNG.permutation(50)
+    W = build_instance_graph(X, k=4).normalized.toarray()
+    assert np.allclose(
+        build_instance_graph(X[order], k=4).normalized.toarray(), W[order][:, order], atol=1e-6
+    )
+
+
+def test_label_graph_equals_the_formula_and_survives_empty_labels():
+    Y = (RNG.random((60, 7)) < 0.4).astype(float)
+    Y[:, [2, 5]] = 0
+    graph = build_label_graph(Y)
+    assert np.allclose(graph.normalized, oracles.label_graph(Y), atol=1e-6)
+    assert (graph.weights[2] == 0).all()
+
+
+def test_a_single_label_has_no_relations():
+    assert build_label_graph(np.ones((5, 1))).normalized.tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "k"), [([[np.nan, 1], [1, 1], [2, 1]], 1), (np.ones((2, 2)), 1), ([1.0, 2.0, 3.0], 1)]
+)
+def test_unusable_features_are_refused(X, k):
+    with pytest.raises(DatasetError):
+        build_instance_graph(X, k=k)
+
+
+@pytest.mark.parametrize("settings_", [{"k": 0}, {"rho": 0.0}, {"rho": float("nan")}])
+def test_settings_out_of_range_are_refused(settings_):
+    with pytest.raises(ConfigError):
+        build_instance_graph(np.eye(4), **settings_)
+
+
+def test_user_graph_from_csv_names_instances(tmp_path):
+    path = tmp_path / "edges.csv"
+    path.write_text("source,target,weight\na,b,2\nb,c,1\n")
+    graph = read_instance_graph(path, ["a", "b", "c"])
+    assert graph.affinity.toarray().tolist() == [[0, 2, 0], [2, 0, 1], [0, 1, 0]]
+
+
+def test_user_graph_from_npz_matrix_or_columns(tmp_path):
+    A = np.array([[0, 1.5, 0], [1.5, 0, 0], [0, 0, 0]])
+    sp.save_npz(tmp_path / "matrix.npz", sp.csr_array(A))
+    np.savez(tmp_path / "columns.npz", source=[0], target=[1], weight=[1.5])
+    for name in ("matrix.npz", "columns.npz"):
+        assert np.allclose(read_label_graph(tmp_path / name, ["x", "y", "z"]).weights, A)
+
+
+@pytest.mark.parametrize("text", ["a,zzz,1\n", "a,b,much\n", "a,b,-1\n", "a\n"])
+def test_a_bad_edge_is_named(tmp_path, text):
+    path = tmp_path / "edges.csv"
+    path.write_text(text)
+    with pytest.raises(DatasetError):
+        read_instance_graph(path, ["a", "b"])
+
+
+def test_a_pickled_graph_is_refused(tmp_path):
+    path = tmp_path / "edges.npz"
+    np.savez(path, source=np.array([{}], dtype=object), target=[1])
+    with pytest.raises(DatasetError):
+        read_label_graph(path, ["x", "y"])
+
+
+def test_given_graphs_must_be_square_and_not_negative():
+    for wrong in (np.ones((2, 3)), -np.ones((2, 2)), np.full((2, 2), np.nan)):
+        with pytest.raises(DatasetError):
+            InstanceGraph.from_affinity(wrong)
+        with pytest.raises(DatasetError):
+            LabelGraph.from_weights(wrong)
