@@ -57,5 +57,9 @@ class TrainingError(PlainError, RuntimeError):
     """A training cannot go on: values that are not finite, or a device that is not there."""
 
 
+class StopTraining(Exception):  # noqa: N818 - a request, not an error
+    """Raised between batches to end a training after its last whole epoch."""
+
+
 class ExportError(PlainError):
     """A file cannot be written: the target exists, or is not writable."""

@@ -8,7 +8,7 @@ Losses are averaged over batch and labels, as the release does (the paper sums o
 PMSE see sigma(f); MSE and MAE see f itself, and predictions are then clipped to [0, 1].
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -22,6 +22,9 @@ from torch import Tensor
 from core.config import PlainConfig
 from core.dataset import Features
 from core.errors import TrainingError
+
+Batches = Iterator[tuple[Tensor, Tensor]]
+Between = Callable[[], None] | None
 
 _DENSE_LIMIT = 2**27
 """Values up to which sparse features are laid out densely (512 MB)."""
@@ -91,15 +94,16 @@ class Standardizer:
             if X.shape[0] * X.shape[1] > _DENSE_LIMIT:
                 return sp.csr_array(X * (1 / self.scale)[None, :], dtype=np.float32)
             X = X.toarray()
-        return ((X - self.mean) / self.scale).astype(np.float32)
+        centred = X - self.mean.astype(np.float32)
+        centred /= self.scale.astype(np.float32)
+        return centred
 
-    def on_device(self, X: Features, device: torch.device) -> Rows:
-        """Return the standardised features on the device, centred also where they stay sparse."""
-        scaled = self.apply(X)
-        if sp.issparse(scaled):
-            return _SparseRows(scaled, -self.mean / self.scale, device)
-        one = torch.ones(len(scaled), 1, device=device)
-        return _DenseRows(torch.cat([torch.as_tensor(scaled, device=device), one], dim=1))
+    def rows(self, applied: Features, device: torch.device) -> Rows:
+        """Return features from `apply` on the device, centred also where they stayed sparse."""
+        if sp.issparse(applied):
+            return _SparseRows(applied, -self.mean / self.scale, device)
+        one = torch.ones(len(applied), 1, device=device)
+        return _DenseRows(torch.cat([torch.as_tensor(applied, device=device), one], dim=1))
 
 
 class _DenseRows:
@@ -192,8 +196,30 @@ class Network:
             bound = (len(W) - 1) ** -0.5
             W.uniform_(-bound, bound, generator=self.generator)
 
-    def train_epoch(self, features: Rows, Z: Tensor) -> None:
-        """Take one SGD step per batch of a fresh random order toward Z (Eq. 4)."""
+    def train_epoch(self, features: Rows, Z: Tensor, between: Between = None) -> None:
+        """Take one SGD step per batch of a fresh random order toward Z (Eq. 4).
+
+        `between` is called before every batch. If it raises, the network is as before the epoch.
+        """
+        before = self.state()
+        try:
+            self._train_epoch(features, Z, between)
+        except BaseException:
+            self.restore(before)
+            raise
+
+    def state(self) -> dict[str, Tensor]:
+        """Return a copy of everything that training changes."""
+        random = self.generator.get_state()
+        return {"theta": self.theta.clone(), "velocity": self.velocity.clone(), "random": random}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to an earlier state."""
+        self.theta.copy_(state["theta"])
+        self.velocity.copy_(state["velocity"])
+        self.generator.set_state(state["random"].cpu())
+
+    def _train_epoch(self, features: Rows, Z: Tensor, between: Between) -> None:
         size = self._config.batch_size
         order = torch.randperm(len(features), generator=self.generator, device=self._device)
         with torch.inference_mode(), _threads(size * max(a * b for a, b in self._shapes)):
@@ -201,23 +227,23 @@ class Network:
                 batches = zip(
                     torch.split(features.rows(at), size), torch.split(Z[at], size), strict=True
                 )
-                self._descend(batches)
+                self._descend(batches if between is None else _pausing(batches, between))
 
-    def _descend(self, batches: Iterator[tuple[Tensor, Tensor]]) -> None:
+    def _descend(self, batches: Batches) -> None:
         theta, velocity, delta = self.theta, self.velocity, self._loss.delta
         momentum, decay = self._config.momentum, self._config.weight_decay
         rate, n_labels = self._config.learning_rate, self._shapes[-1][1]
         W1, W2, W3 = self._layers(theta)
         V1, V2, V3 = self._layers(velocity)
         W2t, W3t = W2[:-1].t(), W3[:-1].t()
-        mm, through_relu = torch.mm, torch.ops.aten.threshold_backward
+        mm = torch.mm
         for x, z in batches:
             (H1, h1), (H2, h2) = self._hidden(len(x))
             mm(x, W1, out=h1).relu_()
             mm(H1, W2, out=h2).relu_()
             d3 = delta(mm(H2, W3), z)
-            d2 = through_relu(mm(d3, W3t), h2, 0)
-            d1 = through_relu(mm(d2, W2t), h1, 0)
+            d2 = mm(d3, W3t).mul_(h2.sign())  # ReLU's derivative: its output is 0 or positive
+            d1 = mm(d2, W2t).mul_(h1.sign())
             # velocity <- momentum velocity + gradient + decay theta, the gradient averaged
             share = 1 / (len(x) * n_labels)
             V3.addmm_(H2.t(), d3, beta=momentum, alpha=share)
@@ -250,6 +276,12 @@ class Network:
             wide = [torch.ones(size, b + 1, device=self._device) for _, b in self._shapes[:2]]
             self._buffers[size] = [(H, H[:, :-1]) for H in wide]
         return self._buffers[size]
+
+
+def _pausing(batches: Batches, between: Callable[[], None]) -> Batches:
+    for batch in batches:
+        between()
+        yield batch
 
 
 @contextmanager

@@ -6,7 +6,8 @@ Algorithm 1 of the paper fits the raw candidates first.
 """
 
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import version
 from time import perf_counter
 from typing import Any
@@ -18,11 +19,11 @@ from torch import Tensor
 
 from core.config import PlainConfig
 from core.dataset import CandidateDataset, Features
-from core.errors import TrainingError
+from core.errors import StopTraining, TrainingError
 from core.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
 from core.metrics import f1, roc_auc
-from core.network import Network, Standardizer, choose_device
+from core.network import Between, Network, Standardizer, choose_device
 from core.propagation import Propagator, balance
 
 Matrix = npt.NDArray[np.float32]
@@ -42,16 +43,27 @@ class PlainTrainer:
         *,
         instance_graph: InstanceGraph | None = None,
         label_graph: LabelGraph | None = None,
+        between: Between = None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
     ) -> Iterator[Event]:
-        """Train on the data, telling what happens; given graphs replace those built from it."""
+        """Train on the data, telling what happens.
+
+        Parameters
+        ----------
+        instance_graph, label_graph : replace those built from the data
+        between : called before every batch; it may wait (a pause), or raise `StopTraining` to end
+            the training with the results of the last whole epoch
+        resume : an earlier `checkpoint()` on the same data, settings and graphs; training goes on
+            after it, bit for bit as if it had never stopped
+        """
         config, start = self.config, perf_counter()
         device = choose_device(config.device)
         yield _run_started(config, dataset, device)
 
         self._standardizer = Standardizer.fit(dataset.features, config.standardize)
+        standardized = self._standardizer.apply(dataset.features)
         built = perf_counter()
         if instance_graph is None:
-            standardized = self._standardizer.apply(dataset.features)
             instance_graph = build_instance_graph(
                 standardized, config.k, config.rho, seed=config.seed, device=str(device)
             )
@@ -59,21 +71,49 @@ class PlainTrainer:
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
-        features = self._standardizer.on_device(dataset.features, device)
+        features = self._standardizer.rows(standardized, device)
         self._network = Network(dataset.n_features, dataset.n_labels, config, device)
         self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
-        for epoch in range(1, config.epochs + 1):
+        self._epoch = 0
+        if resume is not None:
+            self._restore(resume)
+        for epoch in range(self._epoch + 1, config.epochs + 1):
             clock, Z, confidence = [perf_counter()], self._Z, self._confidence
-            self._network.train_epoch(features, Z)
+            try:
+                self._network.train_epoch(features, Z, between)
+            except StopTraining:
+                yield RunEnded(state="stopped", epochs=self._epoch, seconds=perf_counter() - start)
+                return
             clock.append(perf_counter())
             self._Y_hat = self._network.predict(features)
             clock.append(perf_counter())
             self._Z, self._confidence, objective = self._propagation.step(self._Y_hat, Z)
             loss = self._network.loss(self._Y_hat, Z)
             clock.append(perf_counter())
+            self._epoch = epoch
             yield self._record(epoch, dataset, loss, objective, confidence, clock)
         yield RunEnded(state="finished", epochs=config.epochs, seconds=perf_counter() - start)
+
+    def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything a training needs to go on after the last event, as arrays."""
+        tensors = {
+            **self._network.state(),
+            "Y_hat": self._Y_hat,
+            "Z": self._Z,
+            "confidence": self._confidence,
+        }
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        return {"epoch": np.array(self._epoch), **arrays}
+
+    def _restore(self, checkpoint: Mapping[str, npt.NDArray[Any]]) -> None:
+        device = self._Z.device
+        tensors = {name: torch.tensor(array) for name, array in checkpoint.items()}
+        self._network.restore(tensors)
+        self._Y_hat, self._Z, self._confidence = (
+            tensors[name].to(device) for name in ("Y_hat", "Z", "confidence")
+        )
+        self._epoch = int(checkpoint["epoch"])
 
     @property
     def predictions(self) -> Matrix:
@@ -92,7 +132,8 @@ class PlainTrainer:
 
     def predict_proba(self, X: Features) -> Matrix:
         """Return the network's predictions for other instances, m x L in [0, 1]."""
-        features = self._standardizer.on_device(X, self._network.theta.device)
+        applied = self._standardizer.apply(X)
+        features = self._standardizer.rows(applied, self._network.theta.device)
         return _host(self._network.predict(features))
 
     def _record(
@@ -199,7 +240,6 @@ def _host(values: Tensor) -> Matrix:
 
 
 def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) -> RunStarted:
-    libraries = ("torch", "faiss-cpu", "scipy", "numpy", "scikit-learn", "plain-studio")
     return RunStarted(
         config=config,
         fingerprint=dataset.fingerprint,
@@ -207,11 +247,14 @@ def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) ->
         n_features=dataset.n_features,
         n_labels=dataset.n_labels,
         device=str(device),
-        versions={
-            "python": platform.python_version(),
-            **{name: version(name) for name in libraries},
-        },
+        versions=_versions(),
     )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    libraries = ("torch", "faiss-cpu", "scipy", "numpy", "scikit-learn", "plain-studio")
+    return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
 
 
 def _graphs_built(instances: InstanceGraph, labels: LabelGraph, seconds: float) -> GraphsBuilt:

@@ -33,7 +33,7 @@ def test_an_epoch_equals_autograd_and_torchs_sgd(loss):
     config = PlainConfig(loss=loss, weight_decay=0.01, learning_rate=0.05, hidden=(8, 7))
     rng = np.random.default_rng(0)
     X, Z = rng.standard_normal((75, 5)).astype("f4"), torch.rand(75, 4)
-    features = Standardizer.fit(X, False).on_device(X, CPU)
+    features = Standardizer.fit(X, False).rows(X, CPU)
     ours = Network(5, 4, config, CPU)
     theirs = twin(ours)
     sgd = torch.optim.SGD(theirs.parameters(), lr=0.05, momentum=0.9, weight_decay=0.01)
@@ -55,11 +55,11 @@ def test_an_epoch_equals_autograd_and_torchs_sgd(loss):
 def test_sparse_rows_are_standardised_like_dense_ones(monkeypatch):
     X = sp.random_array((50, 12), density=0.3, rng=0, format="csr", dtype=np.float32)
     standardizer = Standardizer.fit(X)
-    dense = standardizer.on_device(X.toarray(), CPU).rows(slice(None))
+    dense = standardizer.rows(standardizer.apply(X.toarray()), CPU).rows(slice(None))
     monkeypatch.setattr(network_module, "_DENSE_LIMIT", 0)
     at = torch.tensor([3, 49, 3, 0])
-    sparse = standardizer.on_device(X, CPU)
     assert sp.issparse(standardizer.apply(X))
+    sparse = standardizer.rows(standardizer.apply(X), CPU)
     assert torch.allclose(sparse.rows(at), dense[at], atol=1e-5)
     assert torch.allclose(sparse.rows(slice(0, 7)), dense[:7], atol=1e-5)
 
@@ -88,5 +88,6 @@ def test_the_number_of_threads_is_put_back():
     before = torch.get_num_threads()
     config = PlainConfig(hidden=(4, 4))
     X = np.ones((10, 2), "f4")
-    Network(2, 2, config, CPU).train_epoch(Standardizer.fit(X).on_device(X, CPU), torch.rand(10, 2))
+    features = Standardizer.fit(X).rows(X, CPU)
+    Network(2, 2, config, CPU).train_epoch(features, torch.rand(10, 2))
     assert torch.get_num_threads() == before

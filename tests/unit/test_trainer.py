@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from core.config import ABLATIONS, PlainConfig
 from core.dataset import CandidateDataset
-from core.errors import PlainError, TrainingError
+from core.errors import PlainError, StopTraining, TrainingError
 from core.graphs import build_instance_graph, build_label_graph
 from core.metrics import disambiguation_metrics
 from core.trainer import PlainTrainer
@@ -119,6 +119,41 @@ def test_stopping_early_keeps_what_was_learned(demo):
             break
     full, _ = train(demo, epochs=2)
     assert np.array_equal(trainer.predictions, full.predictions)
+
+
+@pytest.mark.parametrize("changes", ABLATIONS.values(), ids=ABLATIONS)
+def test_a_resumed_training_is_bit_identical(demo, changes):
+    config = PlainConfig(epochs=6, **changes)
+    whole, broken, resumed = (PlainTrainer(config) for _ in range(3))
+    records = [event for event in whole.epochs(demo) if event.kind == "epoch"]
+    for event in broken.epochs(demo):
+        if event.kind == "epoch" and event.epoch == 3:
+            break
+    events = list(resumed.epochs(demo, resume=broken.checkpoint()))
+    again = [event for event in events if event.kind == "epoch"]
+    assert [event.epoch for event in again] == [4, 5, 6]
+    assert [event.loss for event in again] == [event.loss for event in records[3:]]
+    assert [event.cells_changed for event in again] == [
+        event.cells_changed for event in records[3:]
+    ]
+    assert np.array_equal(whole.predictions, resumed.predictions)
+    assert np.array_equal(whole.confidences, resumed.confidences)
+
+
+def test_a_stop_between_batches_keeps_the_last_whole_epoch(demo):
+    calls = iter(range(10**6))
+
+    def stop_in_the_third_epoch():
+        if next(calls) == 2 * 13 + 5:  # 400 instances are 13 batches
+            raise StopTraining
+
+    trainer = PlainTrainer(PlainConfig(epochs=50))
+    events = list(trainer.epochs(demo, between=stop_in_the_third_epoch))
+    assert events[-1].state == "stopped"
+    assert events[-1].epochs == 2
+    full, _ = train(demo, epochs=2)
+    assert np.array_equal(trainer.predictions, full.predictions)
+    assert np.array_equal(trainer.predict_proba(demo.features), full.predict_proba(demo.features))
 
 
 def tiny(X, Y):
