@@ -63,3 +63,23 @@ class StopTraining(Exception):  # noqa: N818 - a request, not an error
 
 class ExportError(PlainError):
     """A file cannot be written: the target exists, or is not writable."""
+
+
+class StoreError(PlainError):
+    """The workspace cannot be read or written, or was asked for what it must refuse."""
+
+
+class RunNotFound(PlainError, LookupError):  # noqa: N818
+    """No run has this id, or several begin with it."""
+
+
+class RunEndedError(PlainError):
+    """An ended run was to be changed."""
+
+
+class DatasetNotFound(PlainError, LookupError):  # noqa: N818
+    """The workspace has no data set with this fingerprint."""
+
+
+class DatasetMismatch(PlainError):  # noqa: N818
+    """The stored arrays are not the data their fingerprint names."""

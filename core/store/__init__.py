@@ -1,0 +1,22 @@
+"""What is kept: the workspace with its data sets, runs and decisions. Never imports torch."""
+
+from core.store.backup import automatic_backup, backup, backups, restore
+from core.store.database import Database
+from core.store.decisions import Decision, DecisionStore
+from core.store.runs import RunRow, RunState, RunStore
+from core.store.workspace import DatasetRow, Workspace
+
+__all__ = [
+    "Database",
+    "DatasetRow",
+    "Decision",
+    "DecisionStore",
+    "RunRow",
+    "RunState",
+    "RunStore",
+    "Workspace",
+    "automatic_backup",
+    "backup",
+    "backups",
+    "restore",
+]

@@ -1,0 +1,296 @@
+"""One database: SQLite in the workspace's folder, or PostgreSQL by its address.
+
+What holds on both:
+
+- Every `write()` is one transaction, and writes come one after another: SQLite's BEGIN IMMEDIATE,
+  an advisory lock on PostgreSQL. What a write reads is still so when it commits, and rows become
+  visible in the order of their ids. So keep writes short.
+- `read()` sees one moment of the database and never waits for a writer.
+- A `Database` may be used from many threads; each process opens its own.
+- What a user can cause (disk full, read-only, damaged, locked, unreachable) is a `StoreError`.
+  Any other error of the driver is a bug and raised as it is.
+
+On SQLite a write is on the disk when it returns (synchronous=FULL), unless it says that losing
+the last moments to a power cut is harmless (`durable=False`: NORMAL, several times faster).
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine
+from sqlalchemy.engine import URL, make_url
+
+from core.errors import StoreError
+from core.store import schema
+
+URL_VARIABLE = "PLAIN_DATABASE_URL"
+BUSY_SECONDS = 30.0
+WRITE_LOCK = 0x504C41494E  # "PLAIN": the key of the advisory lock on PostgreSQL
+
+
+class Database:
+    """The tables of `core.store.schema` at one address, brought up to date when opened.
+
+    Parameters
+    ----------
+    url : ``sqlite:///<file>`` or ``postgresql+psycopg://user:password@host/name``
+    before_migration : called with this database before tables of an older version are changed
+
+    Raises
+    ------
+    StoreError
+        The database is newer than this program, not ours, damaged, or cannot be reached.
+    """
+
+    def __init__(
+        self, url: str | URL, *, before_migration: Callable[["Database"], object] | None = None
+    ) -> None:
+        self._url = _checked_url(url)
+        self._before_migration = before_migration
+        self._engine = _make_engine(self._url)
+        # A snapshot for the whole block; SQLite has no other kind.
+        level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._reader = self._engine.execution_options(**level)
+        self._writers = {
+            durable: self._engine.execution_options(plain_begin=_begin_write(durable))
+            for durable in (True, False)
+        }
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def for_folder(
+        cls, folder: Path, *, before_migration: Callable[["Database"], object] | None = None
+    ) -> "Database":
+        """Open the database that PLAIN_DATABASE_URL names, else `plain.db` in the folder."""
+        url = os.environ.get(URL_VARIABLE) or sqlite_url(Path(folder) / "plain.db")
+        return cls(url, before_migration=before_migration)
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an SQLite database; none on PostgreSQL."""
+        return Path(self._url.database or "") if self.is_sqlite else None
+
+    @property
+    def is_sqlite(self) -> bool:
+        return self._url.get_backend_name() == "sqlite"
+
+    @property
+    def place(self) -> str:
+        """Where it is, fit to be shown: the password is hidden."""
+        return str(self.path or self._url.render_as_string(hide_password=True))
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Read one consistent moment of the database."""
+        with self._telling(), self._reader.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[Connection]:
+        """Change the database: all of the block is committed, or nothing when it raises."""
+        with self._telling(), self._writers[durable].begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
+            yield connection
+
+    def insert_new(self, connection: Connection, table: sa.Table, rows: list[Any]) -> int:
+        """Insert rows; those whose key is already there are ignored. Return how many were new."""
+        if not rows:
+            return 0
+        if self.is_sqlite:
+            from sqlalchemy.dialects.sqlite import insert
+        else:
+            from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]
+        return connection.execute(insert(table).on_conflict_do_nothing(), rows).rowcount
+
+    def integrity(self) -> list[str]:
+        """Return what is wrong inside the database; an empty list when it is sound."""
+        with self.read() as connection:
+            if not self.is_sqlite:
+                missing = set(schema.metadata.tables) - set(
+                    sa.inspect(connection).get_table_names()
+                )
+                return [f"table {name} is missing" for name in sorted(missing)]
+            found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
+            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
+        lost = [f"{row[0]}: row {row[1]} refers to no {row[2]}" for row in orphans]
+        return [line for line in found if line != "ok"] + lost
+
+    def close(self) -> None:
+        """Let go of all connections; the next use opens new ones."""
+        self._engine.dispose()
+
+    def _open(self) -> None:
+        with self.read() as connection:  # refuses before anything is written
+            version = schema.stored_version(connection)
+        if self.is_sqlite:
+            with self._telling():
+                self._use_write_ahead_log()
+        if version < schema.latest_version():
+            self._migrate()
+
+    def _migrate(self) -> None:
+        with self.write() as connection:
+            version = schema.stored_version(connection)  # another process may have been first
+            if version == schema.latest_version():
+                return
+            if version and self._before_migration:
+                self._before_migration(self)
+            schema.migrate(connection, version)
+
+    def _use_write_ahead_log(self) -> None:
+        """Switch once; the file remembers. SQLite does not wait for others here, so we do."""
+        give_up = monotonic() + BUSY_SECONDS
+        while True:
+            connection = self._engine.raw_connection()
+            try:
+                connection.cursor().execute("PRAGMA journal_mode=WAL").fetchone()
+                return
+            except sqlite3.OperationalError as error:
+                if not _is_busy(error) or monotonic() > give_up:
+                    raise
+            finally:
+                connection.close()
+            sleep(0.01)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        with telling(self.place):
+            yield
+
+
+def sqlite_url(path: Path) -> URL:
+    """Return the address of an SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=str(path))
+
+
+@contextmanager
+def telling(place: str) -> Iterator[None]:
+    """Raise as `StoreError` what went wrong with the database and a user can do something about."""
+    try:
+        yield
+    except (sa.exc.DBAPIError, sqlite3.Error) as error:
+        cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
+        known = _explain(cause)
+        if known is None:
+            raise
+        title, hint = known
+        raise StoreError(title, f"{place}: {str(cause).strip()}", hint) from error
+    except sa.exc.TimeoutError as error:
+        raise StoreError("The database has no free connection.", place, "Try again.") from error
+
+
+def _checked_url(given: str | URL) -> URL:
+    try:
+        url = make_url(given)
+    except (sa.exc.ArgumentError, ValueError):
+        raise _bad_url("it cannot be read") from None
+    if url.drivername in ("postgres", "postgresql"):
+        url = url.set(drivername="postgresql+psycopg")
+    if url.drivername not in ("sqlite", "postgresql+psycopg"):
+        raise _bad_url(f"it begins with {url.drivername!r}")
+    if url.drivername == "sqlite" and not url.database:
+        raise _bad_url("it names no file")
+    return url
+
+
+def _bad_url(found: str) -> StoreError:
+    hint = f"Correct {URL_VARIABLE}, or unset it to use SQLite in the workspace."
+    rule = "Must read postgresql+psycopg://user:password@host/name or sqlite:///file"
+    return StoreError("This is no address of a database.", f"{rule}; {found}.", hint)
+
+
+def _make_engine(url: URL) -> Engine:
+    if url.get_backend_name() == "sqlite":
+        options: dict[str, Any] = {"timeout": BUSY_SECONDS}
+        engine = sa.create_engine(url, connect_args=options, max_overflow=-1)
+        sa.event.listen(engine, "connect", _prepare_sqlite)
+        sa.event.listen(engine, "begin", _begin_sqlite)
+        return engine
+    try:
+        engine = sa.create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True)
+    except ModuleNotFoundError as error:
+        hint = 'Install it with: pip install "plain-studio[postgres]"'
+        raise StoreError("The driver for PostgreSQL is missing.", str(error), hint) from None
+    sa.event.listen(engine, "connect", _prepare_postgres)
+    return engine
+
+
+def _begin_write(durable: bool) -> tuple[str, ...]:
+    return (f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}", "BEGIN IMMEDIATE")
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver must not begin transactions; we do
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    for statement in connection.get_execution_options().get("plain_begin", ("BEGIN",)):
+        connection.exec_driver_sql(statement)
+
+
+def _prepare_postgres(connection: Any, _record: object) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
+        cursor.execute("SET TIME ZONE 'UTC'")
+    connection.commit()
+
+
+def _is_busy(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+_SAFE = "What was stored before is unharmed."
+_FULL = ("The disk is full.", f"Free some space and try again. {_SAFE}")
+_READ_ONLY = ("The database cannot be written.", "Check that the workspace is yours to write.")
+_LOCKED = (
+    f"The database was locked for more than {BUSY_SECONDS:.0f} seconds.",
+    f"Another program holds it; close that program and try again. {_SAFE}",
+)
+_DAMAGED = ("The database is damaged.", "Restore a backup of this workspace: plain restore.")
+
+_SQLITE_ERRORS = {
+    "SQLITE_FULL": _FULL,
+    "SQLITE_READONLY": _READ_ONLY,
+    "SQLITE_PERM": _READ_ONLY,
+    "SQLITE_BUSY": _LOCKED,
+    "SQLITE_LOCKED": _LOCKED,
+    "SQLITE_CORRUPT": _DAMAGED,
+    "SQLITE_NOTADB": ("This file is not a database, or it is damaged.", _DAMAGED[1]),
+    "SQLITE_CANTOPEN": ("The database cannot be opened.", _READ_ONLY[1]),
+    "SQLITE_IOERR": ("The disk refused to read or write.", f"Check disk and space. {_SAFE}"),
+}
+
+_POSTGRES_ERRORS = {
+    "53100": _FULL,
+    "53": ("The database server is out of resources.", f"Try again later. {_SAFE}"),
+    "25006": _READ_ONLY,
+    "42501": ("The database refuses this user.", "Ask its owner for the right to write."),
+    "55P03": _LOCKED,
+    "28": ("The database refuses this user.", f"Check user and password in {URL_VARIABLE}."),
+    "3D": ("There is no such database.", f"Create it, or correct {URL_VARIABLE}."),
+    "57": ("The database server shut down.", f"Start it and try again. {_SAFE}"),
+    "08": ("The database cannot be reached.", f"Check that it runs and {URL_VARIABLE}."),
+}
+
+
+def _explain(error: BaseException | None) -> tuple[str, str] | None:
+    """Return title and hint for an error of a driver; none for one that is a bug."""
+    if isinstance(error, sqlite3.Error):
+        name, table = getattr(error, "sqlite_errorname", "") or "", _SQLITE_ERRORS
+    else:
+        table, name = _POSTGRES_ERRORS, getattr(error, "sqlstate", "") or ""
+        if not name and type(error).__name__ in ("OperationalError", "ConnectionTimeout"):
+            name = "08"  # psycopg gives no state when there is no server to give one
+    return next((known for start, known in table.items() if name.startswith(start)), None)

@@ -1,0 +1,123 @@
+"""Files of a workspace: written whole or not at all, and never a pickle.
+
+A file is written under a temporary name in the same folder, flushed to the disk and renamed: after
+a crash the old file or the new one is there, never a part. Readers say which file is damaged.
+"""
+
+import errno
+import json
+import os
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+from uuid import uuid4
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import StoreError
+
+Array = npt.NDArray[Any]
+
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file to write that takes the place of `path` when the block ends well."""
+    temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        with telling_disk(path):
+            with open(temporary, "xb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def telling_disk(path: Path) -> Iterator[None]:
+    """Raise as `StoreError` that a file or folder cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_SPACE:
+            hint = "Free some space and try again. What was stored before is unharmed."
+            raise StoreError("The disk is full.", f"{path}: {error.strerror}", hint) from error
+        hint = "Check that the folder exists and is yours to write."
+        raise StoreError("This cannot be written.", f"{path}: {error.strerror}", hint) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a rename in this folder to the disk, where the system knows how."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def write_array(path: Path, array: Array) -> None:
+    """Write one array as .npy."""
+    with replacing(path) as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def write_arrays(path: Path, /, **arrays: Array) -> None:
+    """Write named arrays as .npz, uncompressed."""
+    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
+
+
+def read_array(path: Path, *, mmap: bool = False) -> Array:
+    """Read a .npy file, or map it into memory read-only."""
+    with _telling_damage(path):
+        array: Array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("it holds several arrays")
+    return array
+
+
+def read_arrays(path: Path) -> dict[str, Array]:
+    """Read all arrays of a .npz file; its checksums are verified."""
+    with _telling_damage(path), np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write plain values as JSON."""
+    with replacing(path) as file:
+        file.write(json.dumps(value).encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read what `write_json` wrote."""
+    with _telling_damage(path):
+        return json.loads(path.read_bytes())
+
+
+@contextmanager
+def _telling_damage(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise damaged(path, "it is missing") from error
+    except PermissionError as error:
+        hint = "Check that the file is yours to read."
+        raise StoreError("This file cannot be read.", str(path), hint) from error
+    except Exception as error:  # damaged bytes make the parsers raise almost anything
+        raise damaged(path, str(error)) from error
+
+
+def damaged(path: Path, why: str) -> StoreError:
+    """Return the error that says that a file of the workspace is not what was written."""
+    hint = "Load the data again, or repeat the run this file belongs to."
+    return StoreError("A file of the workspace is damaged.", f"{path}: {why}.", hint)

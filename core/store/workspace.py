@@ -1,0 +1,290 @@
+"""A workspace: one folder with a database, data sets and the files of runs.
+
+    plain.db                      unless PLAIN_DATABASE_URL names a PostgreSQL
+    settings.json                 how many runs may be at work at once
+    datasets/<fingerprint>/       features.npy or .npz (CSR), candidates.npy, meta.json,
+                                  truth.npy and display.parquet where there are such
+    runs/<run id>/                what a run leaves behind
+    backups/plain-<time>.db
+
+A data set's folder is written under a temporary name and renamed, so it is whole or absent. Its
+fingerprint covers features, candidates, ids and label names; truth, display columns and feature
+names may be added later. A `Workspace` may be used from many threads; a process opens its own.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import scipy.sparse as sp
+import sqlalchemy as sa
+from pydantic import BaseModel, ConfigDict
+
+from core.dataset import CandidateDataset, Features
+from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
+from core.store import files
+from core.store.backup import copy_database
+from core.store.database import Database
+from core.store.decisions import DecisionStore
+from core.store.runs import RunStore, clean, require_dataset
+from core.store.schema import datasets, now
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEFAULT_MAX_RUNNING = 1
+
+
+class DatasetRow(BaseModel):
+    """What the workspace knows of a data set without opening it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fingerprint: str
+    name: str
+    created: str
+    n_instances: int
+    n_features: int
+    n_labels: int
+    n_candidates: int
+    is_sparse: bool
+    has_truth: bool
+
+
+class Workspace:
+    """Open a workspace, making it when it is not there.
+
+    Raises
+    ------
+    StoreError
+        The folder cannot be written, or its database cannot be used.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder).expanduser().absolute()
+        with files.telling_disk(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.folder).close()
+        self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
+        self.runs = RunStore(self.database, self.folder)
+        self.decisions = DecisionStore(self.database)
+
+    @property
+    def max_running(self) -> int:
+        """How many runs may be at work at once. Settable; read anew each time."""
+        path = self.folder / "settings.json"
+        stored = files.read_json(path) if path.exists() else {}
+        return int(stored.get("max_running", DEFAULT_MAX_RUNNING))
+
+    @max_running.setter
+    def max_running(self, number: int) -> None:
+        if number < 1:
+            raise StoreError("At least one run must be allowed.", f"Got {number}.")
+        files.write_json(self.folder / "settings.json", {"max_running": number})
+
+    def add_dataset(self, dataset: CandidateDataset, name: str) -> str:
+        """Store a data set and return its fingerprint; the second time only what is new of it."""
+        fingerprint, folder = dataset.fingerprint, self._dataset_folder(dataset.fingerprint)
+        if self._is_whole(fingerprint):
+            _write_extras(folder, dataset)
+        else:
+            _remove(folder)
+            _write_folder(folder, dataset)
+        row = _dataset_row(dataset, name)
+        with self.database.write() as connection:
+            self.database.insert_new(connection, datasets, [row])
+            if dataset.truth is not None:
+                _update(connection, fingerprint, has_truth=True)
+        return fingerprint
+
+    def load_dataset(
+        self, fingerprint: str, *, mmap: bool = True, verify: bool = False
+    ) -> CandidateDataset:
+        """Read a data set; dense features stay on the disk and are mapped into memory.
+
+        Shapes and types are always checked, every byte when `verify` is set.
+        """
+        with self.database.read() as connection:
+            require_dataset(connection, fingerprint)
+        return _read_folder(self._dataset_folder(fingerprint), fingerprint, mmap, verify)
+
+    def datasets(self) -> list[DatasetRow]:
+        """Return the data sets, the newest first."""
+        query = sa.select(datasets).order_by(datasets.c.created.desc())
+        with self.database.read() as connection:
+            return [DatasetRow(**row._mapping) for row in connection.execute(query)]
+
+    def rename_dataset(self, fingerprint: str, name: str) -> None:
+        """Give a data set another name."""
+        with self.database.write() as connection:
+            require_dataset(connection, fingerprint)
+            _update(connection, fingerprint, name=clean(name))
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    def _keep_a_copy(self, database: Database) -> None:
+        if database.is_sqlite:
+            copy_database(database, self.folder / "backups")
+
+    def _dataset_folder(self, fingerprint: str) -> Path:
+        return self.folder / "datasets" / fingerprint
+
+    def _is_whole(self, fingerprint: str) -> bool:
+        try:
+            _read_folder(self._dataset_folder(fingerprint), fingerprint, mmap=True, verify=True)
+        except PlainError:
+            return False
+        return True
+
+
+def _update(connection: sa.Connection, fingerprint: str, **values: Any) -> None:
+    where = datasets.c.fingerprint == fingerprint
+    connection.execute(sa.update(datasets).where(where).values(**values))
+
+
+def _dataset_row(dataset: CandidateDataset, name: str) -> dict[str, Any]:
+    return {
+        "fingerprint": dataset.fingerprint,
+        "name": clean(name),
+        "created": now(),
+        "n_instances": dataset.n_instances,
+        "n_features": dataset.n_features,
+        "n_labels": dataset.n_labels,
+        "n_candidates": int(dataset.candidates.sum(dtype=np.int64)),
+        "is_sparse": bool(sp.issparse(dataset.features)),
+        "has_truth": dataset.truth is not None,
+    }
+
+
+def _write_folder(folder: Path, dataset: CandidateDataset) -> None:
+    temporary = _temporary(folder)
+    try:
+        with files.telling_disk(folder):
+            temporary.mkdir(parents=True)
+        _write_features(temporary, dataset.features)
+        files.write_array(temporary / "candidates.npy", dataset.candidates)
+        _write_extras(temporary, dataset)
+        _put_in_place(temporary, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _put_in_place(temporary: Path, folder: Path) -> None:
+    with files.telling_disk(folder):
+        try:
+            os.rename(temporary, folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was faster with the same data
+                raise
+        files.sync_folder(folder.parent)
+
+
+def _remove(folder: Path) -> None:
+    """Take a damaged folder away in one step, then delete it."""
+    doomed = _temporary(folder)
+    with files.telling_disk(folder):
+        if folder.exists():
+            os.rename(folder, doomed)
+            shutil.rmtree(doomed)
+
+
+def _temporary(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name[:12]}.{uuid4().hex[:8]}.tmp")
+
+
+def _write_features(folder: Path, features: Features) -> None:
+    if sp.issparse(features):
+        parts = {name: getattr(features, name) for name in ("data", "indices", "indptr")}
+        files.write_arrays(folder / "features.npz", **parts)
+    else:
+        files.write_array(folder / "features.npy", features)
+
+
+def _write_extras(folder: Path, dataset: CandidateDataset) -> None:
+    """Write what the fingerprint does not cover, as far as it is given, and `meta.json`."""
+    if dataset.truth is not None:
+        files.write_array(folder / "truth.npy", dataset.truth)
+    if dataset.display is not None:
+        _write_display(folder / "display.parquet", dataset.display)
+    meta = {
+        "fingerprint": dataset.fingerprint,
+        "shape": [dataset.n_instances, dataset.n_features, dataset.n_labels],
+        "ids": dataset.ids,
+        "label_names": dataset.label_names,
+        "feature_names": dataset.feature_names,
+    }
+    files.write_json(folder / "meta.json", meta)
+
+
+def _write_display(path: Path, display: "pd.DataFrame") -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pa.Table.from_pandas(display, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        # Columns of mixed types have no Parquet type; a person reads them as text all the same.
+        mixed = [name for name in display if display[name].dtype == object]
+        table = pa.Table.from_pandas(
+            display.astype(dict.fromkeys(mixed, str)), preserve_index=False
+        )
+    with files.replacing(path) as file:
+        pq.write_table(table, file)
+
+
+def _read_display(path: Path) -> "pd.DataFrame":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path).to_pandas()
+    except (pa.ArrowException, OSError) as error:
+        raise files.damaged(path, str(error)) from error
+
+
+def _read_folder(folder: Path, fingerprint: str, mmap: bool, verify: bool) -> CandidateDataset:
+    try:
+        dataset = _parse_folder(folder, mmap)
+    except (DatasetError, KeyError, TypeError, ValueError) as error:
+        raise files.damaged(folder, str(error)) from error
+    if verify and dataset.fingerprint != fingerprint:
+        hint = "Load the data again to repair it."
+        raise DatasetMismatch("The stored data was changed.", f"In {folder}.", hint)
+    dataset.__dict__["fingerprint"] = fingerprint  # spares hashing what was hashed when stored
+    return dataset
+
+
+def _parse_folder(folder: Path, mmap: bool) -> CandidateDataset:
+    meta = files.read_json(folder / "meta.json")
+    n, d, n_labels = meta["shape"]
+    truth, display = folder / "truth.npy", folder / "display.parquet"
+    return CandidateDataset(
+        _read_features(folder, (n, d), mmap),
+        _checked(folder / "candidates.npy", (n, n_labels), np.uint8),
+        label_names=meta["label_names"],
+        ids=meta["ids"],
+        feature_names=meta["feature_names"],
+        truth=_checked(truth, (n, n_labels), np.uint8) if truth.exists() else None,
+        display=_read_display(display) if display.exists() else None,
+    )
+
+
+def _read_features(folder: Path, shape: tuple[int, int], mmap: bool) -> Features:
+    if not (folder / "features.npz").exists():
+        return _checked(folder / "features.npy", shape, np.float32, mmap=mmap)
+    parts = files.read_arrays(folder / "features.npz")
+    return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+
+
+def _checked(path: Path, shape: tuple[int, int], dtype: Any, *, mmap: bool = False) -> files.Array:
+    array = files.read_array(path, mmap=mmap)
+    if array.shape != shape or array.dtype != dtype:
+        expected = f"{np.dtype(dtype)} of shape {shape}"
+        raise files.damaged(path, f"expected {expected}, found {array.dtype} of {array.shape}")
+    return array
