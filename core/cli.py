@@ -22,6 +22,10 @@ _log = Console(stderr=True)
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]
 DataFolder = Annotated[Path | None, typer.Option(help="Folder of benchmark .npz files.")]
 ReportFile = Annotated[Path | None, typer.Option("--write", help="Markdown file to update.")]
+DEFAULT_WORKSPACE = Path("plain-workspace")
+WorkspaceFolder = Annotated[
+    Path, typer.Option("--workspace", envvar="PLAIN_WORKSPACE", help="Folder of data and runs.")
+]
 Setting = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")
 ]
@@ -58,6 +62,23 @@ def demo(
         print(json.dumps({"fingerprint": data.fingerprint, "metrics": metrics}))
         return
     _screen.print(_demo_table(metrics))
+
+
+@app.command(hidden=True)
+def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
+    """Work on a run as a background process."""
+    import os
+
+    from core import worker
+    from core.store import Workspace
+
+    if hasattr(os, "nice"):
+        os.nice(worker.NICENESS)
+    space = Workspace(workspace)
+    try:
+        worker.run_training(space, run, layout=True)
+    finally:
+        worker.tend(space)
 
 
 @bench.command()

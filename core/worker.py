@@ -1,0 +1,440 @@
+"""Runs a training here, or launches the same in a child process that outlives its parent.
+
+A run's folder holds everything but its events:
+
+    instance_graph.npz, label_graph.npz   the graphs, given or built
+    checkpoint.npz                        what training needs to go on, every few seconds
+    confidences.f16                       one row per epoch of all candidate cells, float16
+    predictions.npy, pseudo_labels.npy, confidences.npy    at the end
+    layout_pca.npy, layout_umap.npy       where instances stand on the map
+    worker.log, worker.lock               of the process at work
+
+Only one process works on a run: it holds `worker.lock`, which the system frees however it dies.
+An active run whose lock is free was interrupted. Everything is written so that doing it again
+changes nothing: events have fixed numbers, confidences fixed places. A resumed run therefore
+repeats what came after its checkpoint and ends bit for bit as if it had not been interrupted.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from time import monotonic, sleep, time
+from typing import Any
+
+import filelock
+import numpy as np
+import numpy.typing as npt
+import psutil
+import scipy.sparse as sp
+
+from core.dataset import CandidateDataset
+from core.errors import PlainError, StopTraining, StoreError
+from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
+from core.graphs import InstanceGraph, LabelGraph
+from core.store import RunRow, RunState, Workspace, files
+
+CHECKPOINT_SECONDS = 2.0
+FLUSH_SECONDS = 0.25
+POLL_SECONDS = 0.1
+HEARTBEAT_SECONDS = 1.0
+STARTING_SECONDS = 30.0
+"""How long a run may be without a process that was launched for it."""
+
+MAX_THREADS = 8
+NICENESS = 19
+
+_children: list[subprocess.Popen[bytes]] = []
+
+
+def run_training(
+    workspace: Workspace,
+    run_id: str,
+    *,
+    on_event: Callable[[Event], None] = lambda _: None,
+    stop: threading.Event | None = None,
+    layout: bool = False,
+) -> RunRow:
+    """Train a queued or interrupted run in this process, to its end.
+
+    Parameters
+    ----------
+    on_event : told every event, also those of a resumed run that are already stored
+    stop : set it to end the run after its last whole epoch
+    layout : also lay out the map with UMAP, after the run has ended
+    """
+    run = workspace.runs.get(run_id)
+    folder = workspace.runs.folder(run.id)
+    with _locked(folder):
+        _claim(workspace, run)
+        dataset = workspace.load_dataset(run.fingerprint)
+        control = _Control(workspace, run.id, stop or threading.Event())
+        with control.watching():
+            _train(workspace, run, dataset, control, on_event)
+        if layout:
+            _write_umap(folder, run.config.seed)
+    return workspace.runs.get(run.id)
+
+
+def launch(workspace: Workspace, run_id: str) -> None:
+    """Start a run in a child process of its own, or let it wait in the queue."""
+    run = workspace.runs.get(run_id)
+    if is_interrupted(workspace, run):
+        workspace.runs.requeue(run)
+    tend(workspace)
+
+
+def tend(workspace: Workspace) -> None:
+    """Start queued runs as far as allowed. Cheap; call it whenever a run may have ended."""
+    _children[:] = [child for child in _children if child.poll() is None]
+    while True:
+        dead = [run.id for run in workspace.runs.list() if is_interrupted(workspace, run)]
+        run = workspace.runs.claim_next(workspace.max_running, dead=dead)
+        if run is None:
+            return
+        _spawn(workspace, run.id)
+
+
+def is_interrupted(workspace: Workspace, run: RunRow) -> bool:
+    """Whether a run that should be at work has lost its process."""
+    if run.state not in (RunState.RUNNING, RunState.PAUSED):
+        return False
+    if run.pid is None:  # claimed for a child that has not reported yet
+        return time() - (run.heartbeat or 0) > STARTING_SECONDS
+    lock = workspace.folder / "runs" / run.id / "worker.lock"
+    if not lock.exists():  # its folder is on another machine
+        return time() - (run.heartbeat or 0) > STARTING_SECONDS
+    return not _is_locked(lock)
+
+
+def stop(workspace: Workspace, run_id: str) -> None:
+    """End a run, also one that was interrupted: its results are those of its last checkpoint."""
+    run = workspace.runs.get(run_id)
+    if not is_interrupted(workspace, run):
+        workspace.runs.command(run.id, "stop")
+        return
+    with _locked(workspace.runs.folder(run.id)):
+        last = workspace.runs.last_seq(run.id)
+        ended = RunEnded(state="stopped", epochs=run.epoch, seconds=0.0)
+        checkpoint = _checkpoint(workspace, run)
+        if checkpoint is not None:
+            _write_results(workspace.runs.folder(run.id), checkpoint)
+        workspace.runs.finish(run.id, RunState.STOPPED, last_events=[(last + 1, ended)])
+
+
+def confidence_history(workspace: Workspace, run_id: str) -> npt.NDArray[np.float16]:
+    """Return the confidences of all candidate cells by epoch, (epochs, cells), memory-mapped.
+
+    Cells are in row-major order of the candidate matrix. Only epochs whose events are stored count.
+    """
+    run = workspace.runs.get(run_id)
+    path = workspace.runs.folder(run.id) / "confidences.f16"
+    n_cells = next(
+        row.n_candidates for row in workspace.datasets() if row.fingerprint == run.fingerprint
+    )
+    n_epochs = (
+        min(run.epoch, path.stat().st_size // (2 * n_cells)) if path.exists() and n_cells else 0
+    )
+    if not n_epochs:
+        return np.empty((0, n_cells), np.float16)
+    return np.memmap(path, np.float16, "r", shape=(n_epochs, n_cells))
+
+
+def load_graphs(workspace: Workspace, run_id: str) -> tuple[InstanceGraph, LabelGraph]:
+    """Return the graphs a run works on."""
+    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
+    instances, labels = _read_graphs(folder)
+    if instances is None or labels is None:
+        raise StoreError("This run has no graphs yet.", run_id, "Wait until they are built.")
+    return instances, labels
+
+
+def give_graphs(
+    workspace: Workspace,
+    run_id: str,
+    instance_graph: InstanceGraph | None = None,
+    label_graph: LabelGraph | None = None,
+) -> None:
+    """Have a queued run use these graphs instead of those built from its data."""
+    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
+    if instance_graph is not None:
+        _write_instance_graph(folder, instance_graph)
+    if label_graph is not None:
+        _write_label_graph(folder, label_graph)
+
+
+def _train(
+    workspace: Workspace,
+    run: RunRow,
+    dataset: CandidateDataset,
+    control: "_Control",
+    on_event: Callable[[Event], None],
+) -> None:
+    """Consume the trainer's events; the only place that does."""
+    import torch
+
+    from core.trainer import PlainTrainer
+
+    torch.set_num_threads(min(os.cpu_count() or 1, MAX_THREADS))
+    folder = workspace.runs.folder(run.id)
+    record = _Record(workspace, run, dataset)
+    trainer = PlainTrainer(run.config)
+    instances, labels = _read_graphs(folder)
+    try:
+        events = trainer.epochs(
+            dataset,
+            instance_graph=instances,
+            label_graph=labels,
+            between=control.between,
+            resume=_checkpoint(workspace, run),
+        )
+        for event in events:
+            if isinstance(event, GraphsBuilt):
+                _keep_graphs(folder, dataset, trainer, run.config.seed)
+            if isinstance(event, RunEnded):
+                record.end(event, trainer.checkpoint())
+            else:
+                record.add(event, trainer)
+            on_event(event)
+    except Exception as error:
+        message = (
+            str(error) if isinstance(error, PlainError) else f"{type(error).__name__}: {error}"
+        )
+        traceback.print_exc()
+        record.fail(message)
+        raise
+
+
+class _Record:
+    """Writes a run down as it goes: events in batches, confidences and checkpoints as files."""
+
+    def __init__(self, workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> None:
+        self._runs, self._run = workspace.runs, run
+        self._folder = workspace.runs.folder(run.id)
+        self._offered = np.flatnonzero(dataset.candidates)
+        self._waiting: list[tuple[int, Event]] = []
+        self._seq, self._flushed, self._saved = 0, monotonic(), monotonic()
+        path = self._folder / "confidences.f16"
+        with files.telling_disk(path):
+            path.touch()
+            self._history = path.open("r+b", buffering=0)
+
+    def add(self, event: Event, trainer: Any) -> None:
+        if isinstance(event, EpochRecord):
+            self._seq = event.epoch + 1  # after run_started and graphs_built
+            self._keep_confidences(event.epoch, trainer.confidences)
+        self._waiting.append((self._seq, event))
+        self._seq += 1
+        now = monotonic()
+        if isinstance(event, EpochRecord) and now - self._saved >= CHECKPOINT_SECONDS:
+            self._flush(durable=True)
+            files.write_arrays(self._folder / "checkpoint.npz", **trainer.checkpoint())
+            self._saved = monotonic()
+        elif now - self._flushed >= FLUSH_SECONDS or not isinstance(event, EpochRecord):
+            self._flush(durable=False)
+
+    def end(self, event: RunEnded, checkpoint: dict[str, npt.NDArray[Any]]) -> None:
+        """Write the results, then the end: an ended run has all its files."""
+        self._flush(durable=True)
+        _write_results(self._folder, checkpoint)
+        os.fsync(self._history.fileno())
+        self._history.close()
+        last = (event.epochs + 2, event)
+        self._runs.finish(self._run.id, RunState(event.state), event.error, last_events=[last])
+
+    def fail(self, message: str) -> None:
+        """End as failed; where even that cannot be written, the run shows as interrupted."""
+        self._history.close()
+        with suppress(StoreError):
+            self._flush(durable=False)
+            run = self._runs.get(self._run.id)
+            event = RunEnded(state="failed", epochs=run.epoch, seconds=0.0, error=message)
+            last = [(self._runs.last_seq(run.id) + 1, event)]
+            self._runs.finish(run.id, RunState.FAILED, message, last_events=last)
+
+    def _keep_confidences(self, epoch: int, confidences: npt.NDArray[np.float32]) -> None:
+        row = confidences.ravel()[self._offered].astype(np.float16)
+        with files.telling_disk(self._folder / "confidences.f16"):
+            self._history.seek((epoch - 1) * row.nbytes)
+            self._history.write(row.data)
+
+    def _flush(self, durable: bool) -> None:
+        self._runs.append_events(self._run.id, self._waiting, durable=durable)
+        self._waiting.clear()
+        self._flushed = monotonic()
+
+
+class _Control:
+    """Hears commands and shows life in a thread, so that the training only looks at a flag."""
+
+    def __init__(self, workspace: Workspace, run_id: str, stop: threading.Event) -> None:
+        self._runs, self._run_id, self._stop = workspace.runs, run_id, stop
+        self._command: str | None = None
+        self._ended = threading.Event()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._watch, name="plain-control", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            thread.join()
+
+    def between(self) -> None:
+        """Called before every batch: go on, wait while paused, or stop."""
+        if self._stop.is_set() or self._command == "stop":
+            raise StopTraining
+        if self._command == "pause":
+            self._runs.set_state(self._run_id, RunState.PAUSED)
+            while self._command not in ("resume", "stop") and not self._stop.is_set():
+                sleep(POLL_SECONDS / 2)
+            self._runs.set_state(self._run_id, RunState.RUNNING)
+            self._command = "stop" if self._command == "stop" else None
+            self.between()
+
+    def _watch(self) -> None:
+        beat = 0.0
+        while not self._ended.wait(POLL_SECONDS):
+            try:
+                heard = self._runs.pending_command(self._run_id)
+                if heard is not None:
+                    self._command = heard
+                if monotonic() - beat >= HEARTBEAT_SECONDS:
+                    self._runs.heartbeat(self._run_id)
+                    beat = monotonic()
+            except PlainError:
+                continue  # a database out of reach for a moment must not end the training
+
+
+def _claim(workspace: Workspace, run: RunRow) -> None:
+    """Take the run for this process; the caller holds its lock, so no other process works on it."""
+    if run.state in (RunState.RUNNING, RunState.PAUSED) and run.pid is not None:
+        workspace.runs.requeue(run)
+    me = psutil.Process()
+    if workspace.runs.claim(run.id, me.pid, me.create_time()) is None:
+        raise _already_running(run.id)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    lock = filelock.FileLock(folder / "worker.lock")
+    try:
+        lock.acquire(timeout=2)
+    except filelock.Timeout:
+        raise _already_running(folder.name) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _is_locked(path: Path) -> bool:
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def _already_running(run_id: str) -> StoreError:
+    hint = "Follow it with: plain log"
+    return StoreError("This run is already at work.", f"Another process has run {run_id}.", hint)
+
+
+def _spawn(workspace: Workspace, run_id: str) -> None:
+    command = [sys.executable, "-m", "core", "work", run_id, "--workspace", str(workspace.folder)]
+    threads = str(min(os.cpu_count() or 1, MAX_THREADS))
+    limits = {name: threads for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    with (workspace.runs.folder(run_id) / "worker.log").open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={**os.environ, **limits},
+            start_new_session=True,
+            close_fds=True,
+        )
+    _children.append(child)
+
+
+def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:
+    """Return the last checkpoint, unless it is damaged or knows epochs whose events were lost."""
+    path = workspace.runs.folder(run.id) / "checkpoint.npz"
+    if not path.exists():
+        return None
+    try:
+        checkpoint = files.read_arrays(path)
+    except StoreError as error:
+        print(f"{error}\nThe run begins anew.", file=sys.stderr)
+        return None
+    return checkpoint if int(checkpoint["epoch"]) <= workspace.runs.get(run.id).epoch else None
+
+
+def _write_results(folder: Path, checkpoint: dict[str, npt.NDArray[Any]]) -> None:
+    names = {"Y_hat": "predictions", "Z": "pseudo_labels", "confidence": "confidences"}
+    for key, name in names.items():
+        files.write_array(folder / f"{name}.npy", checkpoint[key])
+    files.write_arrays(folder / "checkpoint.npz", **checkpoint)
+
+
+def _keep_graphs(folder: Path, dataset: CandidateDataset, trainer: Any, seed: int) -> None:
+    from core.layout import pca_layout
+
+    if not (folder / "instance_graph.npz").exists():
+        _write_instance_graph(folder, trainer.instance_graph)
+    if not (folder / "label_graph.npz").exists():
+        _write_label_graph(folder, trainer.label_graph)
+    if not (folder / "layout_pca.npy").exists():
+        files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
+
+
+def _write_instance_graph(folder: Path, graph: InstanceGraph) -> None:
+    A = graph.affinity
+    files.write_arrays(
+        folder / "instance_graph.npz",
+        data=A.data,
+        indices=A.indices,
+        indptr=A.indptr,
+        normalized=graph.normalized.data,
+        search=np.array(graph.search),
+        recall=np.array(np.nan if graph.recall is None else graph.recall),
+    )
+
+
+def _write_label_graph(folder: Path, graph: LabelGraph) -> None:
+    arrays = {"weights": graph.weights, "normalized": graph.normalized}
+    files.write_arrays(folder / "label_graph.npz", **arrays)
+
+
+def _read_graphs(folder: Path) -> tuple[InstanceGraph | None, LabelGraph | None]:
+    instances = labels = None
+    if (folder / "instance_graph.npz").exists():
+        g = files.read_arrays(folder / "instance_graph.npz")
+        n = len(g["indptr"]) - 1
+        recall = None if np.isnan(g["recall"]) else float(g["recall"])
+        A, W = (
+            sp.csr_array((g[name], g["indices"], g["indptr"]), shape=(n, n))
+            for name in ("data", "normalized")
+        )
+        instances = InstanceGraph(A, W, str(g["search"]), recall)
+    if (folder / "label_graph.npz").exists():
+        labels = LabelGraph(**files.read_arrays(folder / "label_graph.npz"))
+    return instances, labels
+
+
+def _write_umap(folder: Path, seed: int) -> None:
+    from core.layout import umap_layout
+
+    instances, _ = _read_graphs(folder)
+    start = files.read_array(folder / "layout_pca.npy")
+    if instances is not None:
+        files.write_array(folder / "layout_umap.npy", umap_layout(instances, start, seed))
