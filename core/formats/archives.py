@@ -78,7 +78,7 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     return members[0]
 
 
-def _copy(packed: IO[bytes], target: Path, limit: int) -> None:
+def _copy(packed: IO[bytes] | gzip.GzipFile, target: Path, limit: int) -> None:
     n_bytes = 0
     with target.open("wb") as file:
         while chunk := packed.read(CHUNK):

@@ -85,7 +85,7 @@ class FeatureBlock:
         if self._width < MIN_SPARSE_WIDTH or not len(columns[0]):
             return False
         filled = sum(np.count_nonzero(column[:BLOCK_ROWS]) for column in columns)
-        return filled < MAX_SPARSE_DENSITY * self._width * min(len(columns[0]), BLOCK_ROWS)
+        return bool(filled < MAX_SPARSE_DENSITY * self._width * len(columns[0][:BLOCK_ROWS]))
 
 
 def _sparse_rows(columns: Columns) -> list[sp.csr_array]:

@@ -9,7 +9,7 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -338,7 +338,7 @@ def _flag_type(seen: pa.DataType) -> pa.DataType:
 
 def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """Give the rows in batches; rows of the wrong length are findings."""
     with (
         source.text.path.open("rb") as file,

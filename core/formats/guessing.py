@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from core.formats.cells import parse_flag, parse_numbers
@@ -22,6 +24,7 @@ from core.formats.mapping import (
 )
 
 SAMPLE_ROWS = 1000
+NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 DELIMITERS = ("|", ";", "#", ",", " ")
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 WEAK_ID_NAMES = ("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row")
@@ -58,7 +61,8 @@ class Profile:
 
 def guess(table: pa.Table, given: ColumnMapping | None = None) -> ColumnMapping:
     """Return a full mapping of the table's columns; what `given` states is kept."""
-    roles = _Roles([_profile(table, i) for i in range(table.num_columns)], given)
+    columns = zip(table.column_names, table.itercolumns(), strict=True)
+    roles = _Roles([_profile(name, column) for name, column in columns], given)
     for find in (_find_id, _find_labels, _find_truth, _find_features, _find_shown):
         find(roles)
     return roles.mapping(tuple(table.column_names))
@@ -256,8 +260,8 @@ def _leading_run(profiles: Sequence[Profile]) -> set[str]:
 
 def _find_truth(roles: _Roles) -> None:
     if not roles.open("truth"):
-        columns = [roles.profiles[name] for name in roles.fields["truth"] if name in roles.profiles]
-        as_set = len(columns) == 1 and columns[0].kind not in ("binary", "number")
+        stated = [roles.profiles[name] for name in roles.fields["truth"] if name in roles.profiles]
+        as_set = len(stated) == 1 and stated[0].kind not in ("binary", "number")
         roles.set("truth_layout", "delimited" if as_set else "one_hot")
         return
     labels = set(plain_names(tuple(roles.fields.get("labels", ())), LABEL_PREFIXES))
@@ -382,16 +386,26 @@ def _is_listed(text: str) -> bool:
     return text[:1] == "[" and text[-1:] == "]"
 
 
-def _profile(table: pa.Table, i: int) -> Profile:
-    column = table.column(i).slice(0, SAMPLE_ROWS).drop_null()
-    name, kind = table.column_names[i], column.type
+def _profile(name: str, column: pa.ChunkedArray) -> Profile:
+    column = column.slice(0, SAMPLE_ROWS)
+    column = column.drop_null() if column.null_count else column
+    kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        found = column.unique()
-        flags = len(found) <= 3 and {*found.to_pylist()} in ({0}, {1}, {-1}, {0, 1}, {-1, 1})
-        values = found.to_pylist() if flags else column.to_pylist()
-        return Profile(name, "binary" if flags else "number" if values else "empty", values)
+        return _number_profile(name, column.to_numpy())
     values = column.to_pylist()
     return Profile(name, _kind(values), values)
+
+
+def _number_profile(name: str, numbers: npt.NDArray[Any]) -> Profile:
+    found = np.unique(numbers).tolist() if _may_be_flags(numbers[:NUMBER_ROWS]) else []
+    if set(found) in ({0}, {1}, {-1}, {0, 1}, {-1, 1}):
+        return Profile(name, "binary", found)
+    few = numbers[:NUMBER_ROWS] if numbers.dtype.kind == "f" else numbers
+    return Profile(name, "number" if len(numbers) else "empty", few.tolist())
+
+
+def _may_be_flags(numbers: npt.NDArray[Any]) -> bool:
+    return bool(((numbers == 0) | (numbers == 1) | (numbers == -1)).all())
 
 
 def _kind(values: Sequence[Any]) -> Kind:

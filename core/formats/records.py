@@ -7,7 +7,7 @@ several kinds are kept as text.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from core.formats.mapping import ColumnMapping, ReadResult, Resolution
 from core.formats.tables import batches_of
 from core.formats.tabular import MAX_COLUMNS, table_to_dataset
 
-CHUNK_ROWS = 5000
+CHUNK_VALUES = 2_000_000
 MAX_LINE = 2**26
 MAX_BAD_LINES = 1000
 MAX_JSON_BYTES = 2**29
@@ -151,15 +151,28 @@ def _column_table(found: Mapping[str, Any]) -> pa.Table:
 def _table(records: Iterable[Record]) -> pa.Table:
     """Return objects as a table: the union of their keys, in the order they are met."""
     chunks: dict[str, list[pa.Array]] = {}
-    n_rows, records = 0, iter(records)
-    while chunk := list(islice(records, CHUNK_ROWS)):
-        for name in dict.fromkeys(name for record in chunk for name in record):
+    n_rows = 0
+    for chunk in _chunks(iter(records)):
+        for name in dict.fromkeys(chain.from_iterable(chunk)):
             chunks.setdefault(name, [pa.nulls(n_rows)] if n_rows else [])
         _check_columns(chunks)
-        for name, arrays in chunks.items():
-            arrays.append(_array([record.get(name) for record in chunk]))
+        for name, values in _columns(chunk, list(chunks)):
+            chunks[name].append(_array(values))
         n_rows += len(chunk)
     return pa.table({name: _joined(arrays) for name, arrays in chunks.items()})
+
+
+def _chunks(records: Iterator[Record]) -> Iterator[list[Record]]:
+    """Give the objects in runs of a limited number of values."""
+    while (first := next(records, None)) is not None:
+        n_rows = max(1, CHUNK_VALUES // max(1, len(first)))
+        yield [first, *islice(records, n_rows - 1)]
+
+
+def _columns(chunk: Sequence[Record], names: list[str]) -> Iterator[tuple[str, Sequence[Any]]]:
+    if all(list(record) == names for record in chunk):
+        return zip(names, zip(*(record.values() for record in chunk), strict=True), strict=True)
+    return ((name, [record.get(name) for record in chunk]) for name in names)
 
 
 def _check_columns(columns: Mapping[str, Any]) -> None:

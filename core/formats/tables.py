@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -253,7 +254,7 @@ def _set_column(
     plain = delimiter is not None and all(is_plain(one, delimiter) for one in names)
 
     def cells(rows: Rows) -> pa.Array:
-        sets = [sorted(names[j] for j in np.flatnonzero(row)) for row in matrix[rows.span]]
+        sets = [sorted(compress(names, row)) for row in matrix[rows.span]]
         if delimiter is None and not rows.as_text:
             return pa.array(sets, pa.list_(pa.string()))
         return _texts([join_names(one, delimiter if plain else None) for one in sets])

@@ -215,7 +215,8 @@ class _Arrays:
         ):
             rule, fix = "label cells must be 0/1, -1/1 or true/false", "Correct the cell."
             self._tell(rule, fix, int(i), name, column[int(i)].as_py())
-        return np.array([flag or 0 for flag in known] + [0], np.int8)[codes]
+        flags: Flags = np.array([flag or 0 for flag in known] + [0], np.int8)[codes]
+        return flags
 
     def _candidates(
         self, table: pa.Table, offered: LabelSets | None
@@ -282,7 +283,8 @@ class _Arrays:
         for i in np.flatnonzero(column.is_null().to_numpy()) if column.null_count else ():
             fix = "Give the instance an id, or leave the id column out."
             self.findings.add("an instance has no id", fix, fatal=True, row=int(i) + 1)
-        return [str(value) for value in column.to_pylist()]
+        ids = column.to_pylist()
+        return ids if pa.types.is_string(column.type) else list(map(str, ids))
 
 
 def truth_names(mapping: ColumnMapping, label_names: Sequence[str]) -> tuple[str, ...]:
@@ -397,6 +399,6 @@ def _values(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> list
         if flag is None:
             rule, fix = "a label's value must be 0/1, -1/1 or true/false", "Correct the cell."
             found = table.column(mapping.labels[1])[i].as_py()
-            place = {"row": i + 1, "column": mapping.labels[1]}
-            findings.add(rule, fix, fatal=True, value=found, **place)
+            column = mapping.labels[1]
+            findings.add(rule, fix, fatal=True, row=i + 1, column=column, value=found)
     return [flag or 0 for flag in flags]
