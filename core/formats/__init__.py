@@ -30,7 +30,7 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 # Those that know their own content come before those that accept nearly any text.
 FORMATS = (
     *("npz", "matlab", "arff", "huggingface", "parquet:parquet", "labelstudio", "cleanlab"),
-    *("records:JSONL", "records:JSON", "svmlight", "delimited:TSV", "delimited:CSV"),
+    *("json_tables:JSONL", "json_tables:JSON", "svmlight", "delimited:TSV", "delimited:CSV"),
 )
 
 

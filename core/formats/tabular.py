@@ -1,7 +1,7 @@
 """A table of named columns becomes a data set: the half of reading that all table files share.
 
 Owns how labels, truth and features are taken out of columns; what a file looks like inside
-belongs to `delimited`, `parquet` and `records`. Rows in problems are counted from 1.
+belongs to `delimited`, `parquet` and `json_tables`. Rows in problems are counted from 1.
 """
 
 from collections.abc import Callable, Iterable, Sequence
