@@ -42,20 +42,27 @@ def features_of_rows(rows: Sequence[Any]) -> Features:
         rule = "every instance must have a list of equally many features"
         refuse(rule, "Give each the same length.", value=sorted(lengths)[:5])
     check_shape(len(rows), lengths.pop(), 0)
-    return _numbers(rows)
+    features: Features = _numbers(rows)
+    return features
 
 
 def _sparse_features(rows: Sequence[Mapping[str, Any]]) -> sp.csr_array:
-    sizes = {row.get("size") for row in rows if isinstance(row.get("size"), int)}
-    parts = [(row.get("indices"), row.get("values")) for row in rows]
-    whole = all(isinstance(i, list) and isinstance(v, list) for i, v in parts)
-    if not whole or len(sizes) != 1 or any(len(i) != len(v) for i, v in parts):
+    sizes = {int(row["size"]) for row in rows if isinstance(row.get("size"), int)}
+    parts = [(_list(row, "indices"), _list(row, "values")) for row in rows]
+    if len(sizes) != 1 or any(len(i) != len(v) for i, v in parts):
         rule = "sparse features need indices and values of one length, and one size"
         refuse(rule, "Write the file again.", value=sorted(sizes)[:5])
     indptr = np.cumsum([0, *(len(indices) for indices, _ in parts)])
     indices = [index for row, _ in parts for index in row]
     values = _numbers([value for _, row in parts for value in row])
     return checked_csr(values, _integers(indices), indptr, [len(rows), sizes.pop()])
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    given = row.get(key)
+    if not isinstance(given, list):
+        refuse(f"sparse features need a list of {key}", "Write the file again.", value=given)
+    return given
 
 
 def _numbers(values: Any) -> Any:

@@ -37,7 +37,7 @@ def matrix_of(sets: Sequence[Iterable[int]], n_labels: int) -> Labels:
 
 def sets_of(matrix: npt.NDArray[Any], items: Sequence[T]) -> list[list[T]]:
     """Return per row the items of the columns that are set, in column order."""
-    return [[items[j] for j in np.flatnonzero(row)] for row in matrix]
+    return [[items[j] for j in np.flatnonzero(row).tolist()] for row in matrix]
 
 
 def matrix_of_names(

@@ -49,11 +49,10 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         refuse("an npz needs Yp or Y", fix, value=", ".join(arrays))
     if "Yp" not in arrays:
         problems.append(TRUTH_ONLY)
-    truth = _table(arrays, "Y") if "Y" in arrays else None
     dataset = CandidateDataset(
         features=_features(arrays),
-        candidates=_table(arrays, "Yp") if "Yp" in arrays else truth,
-        truth=truth,
+        candidates=_table(arrays, "Yp" if "Yp" in arrays else "Y"),
+        truth=_table(arrays, "Y") if "Y" in arrays else None,
         label_names=_names(arrays, "label_names"),
         feature_names=_names(arrays, "feature_names"),
         ids=_names(arrays, "ids"),
