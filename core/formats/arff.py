@@ -10,15 +10,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import ParseError
-from xml.sax.saxutils import quoteattr
 
-import defusedxml.ElementTree
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
-from defusedxml.common import DefusedXmlException
 
 from core.dataset import CandidateDataset, Features
 from core.errors import ExportError
@@ -29,6 +25,7 @@ from core.formats.limits import check_shape
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.sparse_rows import row_of
 from core.formats.text import number_texts, read_text
+from core.formats.xml_text import attributes_named, load_xml, quoted_attribute
 
 NAME = "arff"
 EXTENSIONS = (".arff",)
@@ -123,13 +120,7 @@ def _xml_beside(path: Path) -> Path | None:
 
 
 def _xml_names(path: Path) -> list[str]:
-    try:
-        root = defusedxml.ElementTree.fromstring(path.read_bytes())
-    except DefusedXmlException as error:
-        refuse("XML with entities is refused", "Write plain labels.", column=path.name, value=error)
-    except (ParseError, ValueError, LookupError) as error:
-        refuse(f"{path.name} must be XML: {error}", "Write it again.")
-    names = [e.get("name") for e in root.iter() if e.tag.rpartition("}")[2] == "label"]
+    names = attributes_named(load_xml(path), "label", "name")
     if not names or None in names:
         refuse(f"{path.name} must name its labels", '<label name="sea"/> within <labels>.')
     return [str(name) for name in names]
@@ -305,17 +296,9 @@ def _check_names(dataset: CandidateDataset, others: list[str], prefixes: list[st
 
 
 def _xml(names: Sequence[str]) -> str:
-    for name in names:
-        if not _fits_xml(name):
-            hint = "Rename the label, or choose another format."
-            raise ExportError("XML cannot hold control characters.", repr(name), hint)
-    labels = "".join(f"  <label name={quoteattr(name)}></label>\n" for name in names)
+    labels = "".join(f"  <label name={quoted_attribute(name)}></label>\n" for name in names)
     head = '<?xml version="1.0" encoding="utf-8"?>\n'
     return f'{head}<labels xmlns="{NAMESPACE}">\n{labels}</labels>\n'
-
-
-def _fits_xml(text: str) -> bool:
-    return re.search("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", text) is None
 
 
 def _lines(

@@ -1,7 +1,7 @@
 """JSON from a stranger's file: parsed with every failure turned into a DatasetError."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from core.dataset import Features
 from core.formats.findings import Findings, refuse
 from core.formats.limits import check_shape
-from core.formats.sparse_rows import checked_csr
+from core.formats.sparse_rows import checked_csr, row_of
 from core.formats.text import as_float32, read_text
 
 
@@ -26,6 +26,30 @@ def load_json(path: Path, findings: Findings) -> Any:
         refuse(f"the file must be JSON: {error.msg}", fix, row=error.lineno, column=error.colno)
     except ValueError as error:
         refuse("numbers in JSON must be of ordinary length", "Correct the number.", value=error)
+
+
+def write_json_list(path: Path, items: Iterable[Any]) -> None:
+    """Write a JSON list, one item per line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for i, item in enumerate(items):
+            file.write("[\n" if i == 0 else ",\n")
+            file.write(json.dumps(item, ensure_ascii=False, allow_nan=False))
+        file.write("\n]\n")
+
+
+def write_json_lines(path: Path, items: Iterable[Any]) -> None:
+    """Write one JSON value per line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for item in items:
+            file.write(json.dumps(item, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def record_features(features: Features, row: int) -> Any:
+    """Return one row of features for a record: a list, or a `sparse_row`."""
+    if not sp.issparse(features):
+        return features[row].tolist()
+    columns, values = row_of(features, row)
+    return sparse_row(columns.tolist(), values.tolist(), int(features.shape[1]))
 
 
 def sparse_row(indices: Sequence[int], values: Sequence[float], size: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ sizes and headers are read and judged before any array is.
 
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read an archive with the keys of this format; other keys are left alone."""
-    arrays = load_arrays(path)
+    arrays = load_arrays(path, lambda name: name in KEYS or name.startswith(DISPLAY))
     problems = [RESOLVED] if "resolved" in arrays else []
     if "Yp" not in arrays and "Y" not in arrays:
         fix = "Name the candidates Yp (n x L, 0/1)."
@@ -61,8 +62,8 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     return ReadResult(dataset, tuple(problems), mapping, NAME)
 
 
-def load_arrays(path: Path) -> Arrays:
-    """Return the arrays of an archive that this program knows; nothing is ever unpickled."""
+def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
+    """Return the wanted arrays of an archive; nothing is ever unpickled."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
@@ -72,8 +73,7 @@ def load_arrays(path: Path) -> Arrays:
             return {
                 name: _array(archive, member)
                 for member in members
-                if (name := member.filename.removesuffix(".npy")) in KEYS
-                or name.startswith(DISPLAY)
+                if is_wanted(name := member.filename.removesuffix(".npy"))
             }
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         refuse(f"the npz archive cannot be read: {error}", DAMAGED)
