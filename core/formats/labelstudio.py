@@ -22,9 +22,10 @@ from core.formats.findings import Findings, refuse
 from core.formats.json_text import features_of_rows, load_json, record_features, write_json_list
 from core.formats.label_sets import (
     RESOLVED,
+    decided_labels,
     display_texts,
+    image_column,
     matrix_of_names,
-    reason_of,
     sets_of,
 )
 from core.formats.mapping import ColumnMapping, ReadResult
@@ -41,9 +42,7 @@ OWN_KEYS = (*FEATURE_KEYS, "candidates", "truth", "instance_id")
 CONFIDENCE = "conf_"
 MIN_KEYS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 LABEL_KEYS = ("labels", "label", "choices", "choice", "class", "category", "sentiment")
-IMAGE_KEYS = ("image", "img", "picture", "photo", "image_url", "filepath")
 MAX_KEYS = 2_000
-DECIDED = re.compile(r"decided by (.+) on (\S+)", re.DOTALL)
 LIST = re.compile(rb"\s*\[\s*\{")
 TASK_LISTS = re.compile(rb'"(annotations|predictions|completions)"\s*:\s*\[')
 TASK_PARTS = re.compile(rb'"(data|result|completed_by|was_cancelled|model_version)"\s*:')
@@ -275,9 +274,9 @@ def write(
 
 
 def _shown_field(display: dict[str, list[str]]) -> tuple[str, str]:
-    images = [key for key in IMAGE_KEYS if key in display]
+    image = image_column(display)
     texts = [key for key in ("text", *display) if key in display]
-    return (images[0], "Image") if images else ([*texts, "instance_id"][0], "Text")
+    return (image, "Image") if image is not None else ([*texts, "instance_id"][0], "Text")
 
 
 def _config(label_names: Sequence[str], shown: str, tag: str) -> str:
@@ -339,28 +338,17 @@ def _annotations(
     dataset: CandidateDataset, resolution: Any, row: int, to_name: str
 ) -> list[dict[str, Any]]:
     """Return one annotation per annotator and day: the labels decided to be true."""
-    if resolution is None:
-        return []
-    decided: dict[str, list[str]] = {}
-    for j in np.flatnonzero(np.isin(resolution.reasons[row], decisions(resolution))).tolist():
-        names = decided.setdefault(reason_of(resolution, row, j), [])
-        names += [dataset.label_names[j]] if resolution.labels[row, j] else []
-    return [_annotation(reason, names, to_name) for reason, names in decided.items()]
+    decided = decided_labels(dataset, resolution, row)
+    return [_annotation(who, when, names, to_name) for (who, when), names in decided.items()]
 
 
-def decisions(resolution: Any) -> list[int]:
-    """Return the codes of those reasons that are a person's decision."""
-    texts = enumerate(resolution.reason_texts)
-    return [code for code, text in texts if DECIDED.fullmatch(text)]
-
-
-def _annotation(reason: str, names: list[str], to_name: str) -> dict[str, Any]:
-    match = DECIDED.fullmatch(reason)
-    annotator, date = match.groups() if match else ("", "")
+def _annotation(annotator: str, date: str, names: list[str], to_name: str) -> dict[str, Any]:
+    # Label Studio knows its users by number; any other name is kept as a remark.
     who = {"completed_by": int(annotator)} if annotator.isdecimal() else {}
-    result = {**_result(names, to_name), "meta": {"text": [reason]}}
+    remark = {"meta": {"text": [f"decided by {annotator} on {date}"]}}
     flags = {"was_cancelled": False, "ground_truth": False}
-    return {**who, **flags, "created_at": date, "updated_at": date, "result": [result]}
+    dates = {"created_at": date, "updated_at": date}
+    return {**who, **flags, **dates, "result": [{**_result(names, to_name), **remark}]}
 
 
 def _result(names: list[str], to_name: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Owns the keys. Refuses pickled objects, and archives that declare more than they
 sizes and headers are read and judged before any array is.
 """
 
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -28,6 +29,16 @@ EXTENSIONS = (".npz",)
 
 DAMAGED = "The file is damaged or cut off: write it again."
 MAX_HEADER = 10_000
+# What NumPy raises on a header that is not one: it is parsed as Python literals.
+BAD_HEADER = (
+    ValueError,
+    KeyError,
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    tokenize.TokenError,
+)
 CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
 KEYS = ("X", *CSR_KEYS, "Y", "Yp", "label_names", "feature_names", "ids", "resolved")
 DISPLAY = "display_"
@@ -104,7 +115,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Any, np.
         with archive.open(member) as stream:
             read_header = readers[np.lib.format.read_magic(stream)]
             shape, _, dtype = read_header(stream, max_header_size=MAX_HEADER)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except BAD_HEADER as error:
         refuse(f"not a NumPy array: {error}", DAMAGED, column=member.filename)
     return shape, dtype
 
