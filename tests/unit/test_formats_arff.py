@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import format_cases as cases
+import fuzzing_binary
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -10,6 +11,7 @@ from hypothesis import assume, given, settings
 from core.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
 from core.formats import arff
+from core.formats.mapping import ColumnMapping
 
 MULAN = """% a comment
 @relation emotions
@@ -162,3 +164,12 @@ def test_nominal_attribute_with_too_many_values_is_refused(tmp_path: Path) -> No
     text = f"@relation 'x: -C 1'\n@attribute a {{0,1}}\n@attribute b {{{values}}}\n@data\n"
     with pytest.raises(DatasetError, match="too many values"):
         arff.read(mulan(tmp_path, text + "1,v1\n" * 60_000, None))
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    assert set(fuzzing_binary.fuzz("arff", 60, tmp_path)) <= {"read", "refused"}
+
+
+def test_mapping_names_the_labels_where_nothing_else_does(tmp_path: Path) -> None:
+    path = mulan(tmp_path, MULAN.replace("'it''s'", "x"), xml=None)
+    assert arff.read(path, ColumnMapping(labels=("happy",))).dataset.label_names == ("happy",)
