@@ -81,25 +81,29 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
 
 
 def decoded(path: Path) -> Variables:
-    """Return the wanted variables, read by a child that may be crashed without harm."""
-    wanted = (*DATA, *TRUTH, *CANDIDATES, *TEXTS, RESOLVED_KEY)
-    script = Path(__file__).with_name("matlab_decoder.py")
-    seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
+    """Return the wanted variables of a file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "variables.npz"
-        command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), *wanted]
-        try:
-            child = subprocess.run(
-                command, capture_output=True, timeout=seconds, env=_environment(), check=False
-            )
-        except subprocess.TimeoutExpired:
-            refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
-        if child.returncode == 3:
-            reason = child.stderr.decode("utf-8", "replace").strip()
-            refuse(f"the .mat file cannot be read: {reason[-300:]}", DAMAGED)
-        if child.returncode != 0:
-            refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
+        _decode(path, target, (*DATA, *TRUTH, *CANDIDATES, *TEXTS, RESOLVED_KEY))
         return _assembled(load_arrays(target, lambda name: True))
+
+
+def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+    """Run the decoder as a child, which a damaged file may crash or stall without harm."""
+    script = Path(__file__).with_name("matlab_decoder.py")
+    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), *wanted]
+    seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
+    try:
+        child = subprocess.run(
+            command, capture_output=True, timeout=seconds, env=_environment(), check=False
+        )
+    except subprocess.TimeoutExpired:
+        refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
+    if child.returncode == 3:
+        reason = child.stderr.decode("utf-8", "replace").strip()
+        refuse(f"the .mat file cannot be read: {reason[-300:]}", DAMAGED)
+    if child.returncode != 0:
+        refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
 
 
 def _environment() -> dict[str, str]:

@@ -36,15 +36,20 @@ def main(source: str, target: str, *wanted: str) -> int:
     path = Path(source)
     limit_memory(BASE_MEMORY + 2 * allowed_bytes(path))
     try:
-        arrays = decode_hdf5(path, wanted) if is_hdf5(path) else decode_v5(path, wanted)
+        convert(path, Path(target), wanted)
     except Exception as error:  # the decoder's whole purpose: any failure is one line and a code
         print(" ".join(str(error).split())[:300] or type(error).__name__, file=sys.stderr)
         return 3
+    return 0
+
+
+def convert(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+    """Write the wanted variables that are there into an npz."""
+    arrays = decode_hdf5(path, wanted) if is_hdf5(path) else decode_v5(path, wanted)
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
-    return 0
 
 
 def limit_memory(wanted: int) -> None:

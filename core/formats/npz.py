@@ -29,6 +29,7 @@ EXTENSIONS = (".npz",)
 
 DAMAGED = "The file is damaged or cut off: write it again."
 MAX_HEADER = 10_000
+MAX_CODE = 0x10FFFF  # the last Unicode character
 # What NumPy raises on a header that is not one: it is parsed as Python literals.
 BAD_HEADER = (
     ValueError,
@@ -157,10 +158,18 @@ def _names(arrays: Arrays, key: str) -> list[str]:
     if array.ndim != 1 or array.dtype.kind not in "Uiu":
         found = f"{array.dtype} of shape {array.shape}"
         refuse("names must be a list of texts", "Save a unicode array.", column=key, value=found)
-    try:
-        return [str(name) for name in array.tolist()]
-    except ValueError as error:  # code points beyond Unicode
-        refuse(f"names must be text: {error}", DAMAGED, column=key)
+    if array.dtype.kind == "U" and not _is_unicode(array):
+        refuse("names must be Unicode text", DAMAGED, column=key)
+    return [str(name) for name in array.tolist()]
+
+
+def _is_unicode(array: npt.NDArray[np.str_]) -> bool:
+    """Whether every code is one of a character: Python itself fails on others."""
+    if array.dtype.itemsize == 0 or array.size == 0:
+        return True
+    code = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+    codes = np.ascontiguousarray(array).view(code)
+    return not ((codes > MAX_CODE) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any()
 
 
 def _display(arrays: Arrays) -> pd.DataFrame | None:
