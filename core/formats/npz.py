@@ -30,6 +30,15 @@ EXTENSIONS = (".npz",)
 DAMAGED = "The file is damaged or cut off: write it again."
 MAX_HEADER = 10_000
 MAX_CODE = 0x10FFFF  # the last Unicode character
+# What zipfile raises on an archive that is not one, is cut off, or uses what it does not know.
+BAD_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
 # What NumPy raises on a header that is not one: it is parsed as Python literals.
 BAD_HEADER = (
     ValueError,
@@ -87,7 +96,7 @@ def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
                 for member in members
                 if is_wanted(name := member.filename.removesuffix(".npy"))
             }
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+    except BAD_ARCHIVE as error:
         refuse(f"the npz archive cannot be read: {error}", DAMAGED)
 
 
