@@ -1,7 +1,7 @@
 """JSON from a stranger's file: parsed with every failure turned into a DatasetError."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from core.dataset import Features
 from core.formats.findings import Findings, refuse
 from core.formats.limits import check_shape
-from core.formats.sparse_rows import checked_csr
+from core.formats.sparse_rows import checked_csr, row_of
 from core.formats.text import as_float32, read_text
 
 
@@ -28,6 +28,30 @@ def load_json(path: Path, findings: Findings) -> Any:
         refuse("numbers in JSON must be of ordinary length", "Correct the number.", value=error)
 
 
+def write_json_list(path: Path, items: Iterable[Any]) -> None:
+    """Write a JSON list, one item per line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for i, item in enumerate(items):
+            file.write("[\n" if i == 0 else ",\n")
+            file.write(json.dumps(item, ensure_ascii=False, allow_nan=False))
+        file.write("\n]\n")
+
+
+def write_json_lines(path: Path, items: Iterable[Any]) -> None:
+    """Write one JSON value per line."""
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for item in items:
+            file.write(json.dumps(item, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def record_features(features: Features, row: int) -> Any:
+    """Return one row of features for a record: a list, or a `sparse_row`."""
+    if not sp.issparse(features):
+        return features[row].tolist()
+    columns, values = row_of(features, row)
+    return sparse_row(columns.tolist(), values.tolist(), int(features.shape[1]))
+
+
 def sparse_row(indices: Sequence[int], values: Sequence[float], size: int) -> dict[str, Any]:
     """Return how one sparse row of features is written into a record."""
     return {"indices": list(indices), "values": list(values), "size": size}
@@ -42,20 +66,27 @@ def features_of_rows(rows: Sequence[Any]) -> Features:
         rule = "every instance must have a list of equally many features"
         refuse(rule, "Give each the same length.", value=sorted(lengths)[:5])
     check_shape(len(rows), lengths.pop(), 0)
-    return _numbers(rows)
+    features: Features = _numbers(rows)
+    return features
 
 
 def _sparse_features(rows: Sequence[Mapping[str, Any]]) -> sp.csr_array:
-    sizes = {row.get("size") for row in rows if isinstance(row.get("size"), int)}
-    parts = [(row.get("indices"), row.get("values")) for row in rows]
-    whole = all(isinstance(i, list) and isinstance(v, list) for i, v in parts)
-    if not whole or len(sizes) != 1 or any(len(i) != len(v) for i, v in parts):
+    sizes = {int(row["size"]) for row in rows if isinstance(row.get("size"), int)}
+    parts = [(_list(row, "indices"), _list(row, "values")) for row in rows]
+    if len(sizes) != 1 or any(len(i) != len(v) for i, v in parts):
         rule = "sparse features need indices and values of one length, and one size"
         refuse(rule, "Write the file again.", value=sorted(sizes)[:5])
     indptr = np.cumsum([0, *(len(indices) for indices, _ in parts)])
     indices = [index for row, _ in parts for index in row]
     values = _numbers([value for _, row in parts for value in row])
     return checked_csr(values, _integers(indices), indptr, [len(rows), sizes.pop()])
+
+
+def _list(row: Mapping[str, Any], key: str) -> list[Any]:
+    given = row.get(key)
+    if not isinstance(given, list):
+        refuse(f"sparse features need a list of {key}", "Write the file again.", value=given)
+    return given
 
 
 def _numbers(values: Any) -> Any:

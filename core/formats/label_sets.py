@@ -3,6 +3,7 @@
 Also what writers share: which names are mere numbering, what a cell's label and text is.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +16,9 @@ from core.formats.findings import Findings
 from core.formats.limits import check_shape
 
 T = TypeVar("T")
+
+DECIDED = re.compile(r"decided by (.+) on (\S+)", re.DOTALL)
+IMAGE_NAMES = ("image", "img", "picture", "photo", "image_url", "image_path", "filepath")
 
 TRUTH_ONLY = Problem(
     "the file has only one set of labels: it is taken as candidates and as truth",
@@ -37,7 +41,7 @@ def matrix_of(sets: Sequence[Iterable[int]], n_labels: int) -> Labels:
 
 def sets_of(matrix: npt.NDArray[Any], items: Sequence[T]) -> list[list[T]]:
     """Return per row the items of the columns that are set, in column order."""
-    return [[items[j] for j in np.flatnonzero(row)] for row in matrix]
+    return [[items[j] for j in np.flatnonzero(row).tolist()] for row in matrix]
 
 
 def matrix_of_names(
@@ -72,6 +76,33 @@ def resolved_labels(dataset: CandidateDataset, resolution: Any) -> Labels:
 
 def reason_of(resolution: Any, row: int, column: int) -> str:
     return str(resolution.reason_texts[int(resolution.reasons[row, column])])
+
+
+def decided_labels(
+    dataset: CandidateDataset, resolution: Any, row: int
+) -> dict[tuple[str, str], list[str]]:
+    """Return, by annotator and date, the labels a person decided to be true for an instance."""
+    decided: dict[tuple[str, str], list[str]] = {}
+    for j in _decided_columns(resolution, row):
+        match = DECIDED.fullmatch(reason_of(resolution, row, j))
+        if match:
+            names = decided.setdefault((match[1], match[2]), [])
+            names += [dataset.label_names[j]] if resolution.labels[row, j] else []
+    return decided
+
+
+def _decided_columns(resolution: Any, row: int) -> list[int]:
+    if resolution is None:
+        return []
+    texts = enumerate(resolution.reason_texts)
+    codes = [code for code, text in texts if DECIDED.fullmatch(text)]
+    columns: list[int] = np.flatnonzero(np.isin(resolution.reasons[row], codes)).tolist()
+    return columns
+
+
+def image_column(columns: Iterable[str]) -> str | None:
+    """Return the display column that names a picture, if one does."""
+    return next((name for name in columns if name.lower() in IMAGE_NAMES), None)
 
 
 def display_texts(dataset: CandidateDataset) -> dict[str, list[str]]:

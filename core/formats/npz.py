@@ -4,8 +4,10 @@ Owns the keys. Refuses pickled objects, and archives that declare more than they
 sizes and headers are read and judged before any array is.
 """
 
+import tokenize
 import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,26 @@ EXTENSIONS = (".npz",)
 
 DAMAGED = "The file is damaged or cut off: write it again."
 MAX_HEADER = 10_000
+MAX_CODE = 0x10FFFF  # the last Unicode character
+# What zipfile raises on an archive that is not one, is cut off, or uses what it does not know.
+BAD_ARCHIVE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
+# What NumPy raises on a header that is not one: it is parsed as Python literals.
+BAD_HEADER = (
+    ValueError,
+    KeyError,
+    TypeError,
+    SyntaxError,
+    RecursionError,
+    MemoryError,
+    tokenize.TokenError,
+)
 CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
 KEYS = ("X", *CSR_KEYS, "Y", "Yp", "label_names", "feature_names", "ids", "resolved")
 DISPLAY = "display_"
@@ -42,18 +64,17 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read an archive with the keys of this format; other keys are left alone."""
-    arrays = load_arrays(path)
+    arrays = load_arrays(path, lambda name: name in KEYS or name.startswith(DISPLAY))
     problems = [RESOLVED] if "resolved" in arrays else []
     if "Yp" not in arrays and "Y" not in arrays:
         fix = "Name the candidates Yp (n x L, 0/1)."
         refuse("an npz needs Yp or Y", fix, value=", ".join(arrays))
     if "Yp" not in arrays:
         problems.append(TRUTH_ONLY)
-    truth = _table(arrays, "Y") if "Y" in arrays else None
     dataset = CandidateDataset(
         features=_features(arrays),
-        candidates=_table(arrays, "Yp") if "Yp" in arrays else truth,
-        truth=truth,
+        candidates=_table(arrays, "Yp" if "Yp" in arrays else "Y"),
+        truth=_table(arrays, "Y") if "Y" in arrays else None,
         label_names=_names(arrays, "label_names"),
         feature_names=_names(arrays, "feature_names"),
         ids=_names(arrays, "ids"),
@@ -62,8 +83,8 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     return ReadResult(dataset, tuple(problems), mapping, NAME)
 
 
-def load_arrays(path: Path) -> Arrays:
-    """Return the arrays of an archive that this program knows; nothing is ever unpickled."""
+def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
+    """Return the wanted arrays of an archive; nothing is ever unpickled."""
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
@@ -73,10 +94,9 @@ def load_arrays(path: Path) -> Arrays:
             return {
                 name: _array(archive, member)
                 for member in members
-                if (name := member.filename.removesuffix(".npy")) in KEYS
-                or name.startswith(DISPLAY)
+                if is_wanted(name := member.filename.removesuffix(".npy"))
             }
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+    except BAD_ARCHIVE as error:
         refuse(f"the npz archive cannot be read: {error}", DAMAGED)
 
 
@@ -105,7 +125,7 @@ def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Any, np.
         with archive.open(member) as stream:
             read_header = readers[np.lib.format.read_magic(stream)]
             shape, _, dtype = read_header(stream, max_header_size=MAX_HEADER)
-    except (ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+    except BAD_HEADER as error:
         refuse(f"not a NumPy array: {error}", DAMAGED, column=member.filename)
     return shape, dtype
 
@@ -147,10 +167,18 @@ def _names(arrays: Arrays, key: str) -> list[str]:
     if array.ndim != 1 or array.dtype.kind not in "Uiu":
         found = f"{array.dtype} of shape {array.shape}"
         refuse("names must be a list of texts", "Save a unicode array.", column=key, value=found)
-    try:
-        return [str(name) for name in array.tolist()]
-    except ValueError as error:  # code points beyond Unicode
-        refuse(f"names must be text: {error}", DAMAGED, column=key)
+    if array.dtype.kind == "U" and not _is_unicode(array):
+        refuse("names must be Unicode text", DAMAGED, column=key)
+    return [str(name) for name in array.tolist()]
+
+
+def _is_unicode(array: npt.NDArray[np.str_]) -> bool:
+    """Whether every code is one of a character: Python itself fails on others."""
+    if array.dtype.itemsize == 0 or array.size == 0:
+        return True
+    code = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+    codes = np.ascontiguousarray(array).view(code)
+    return not ((codes > MAX_CODE) | ((codes >= 0xD800) & (codes <= 0xDFFF))).any()
 
 
 def _display(arrays: Arrays) -> pd.DataFrame | None:

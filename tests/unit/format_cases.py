@@ -30,7 +30,9 @@ class Resolution:
     labels: Any
     confidences: Any
     reasons: Any
-    reason_texts: tuple[str, ...] = field(default=("not a candidate", "confident", "below threshold"))
+    reason_texts: tuple[str, ...] = field(
+        default=("not a candidate", "confident", "below threshold")
+    )
 
 
 def resolution_of(dataset: CandidateDataset, seed: int = 0) -> Resolution:
@@ -80,7 +82,9 @@ def shared(path: Path) -> CandidateDataset:
     return npz.read(path).dataset
 
 
-def small_dataset(sparse: bool = False, truth: bool = True, display: bool = True) -> CandidateDataset:
+def small_dataset(
+    sparse: bool = False, truth: bool = True, display: bool = True
+) -> CandidateDataset:
     """Four instances with awkward names, an empty set and an empty row."""
     features = np.array([[0.1, 0, -2.5], [0, 0, 0], [1e-30, 3, 1], [7, 0, 1e20]], np.float32)
     candidates = np.array([[1, 1], [0, 0], [0, 1], [1, 0]], np.uint8)
@@ -95,7 +99,25 @@ def small_dataset(sparse: bool = False, truth: bool = True, display: bool = True
     )
 
 
-ODD = ["", " ", "a b", "=1", "a,b", "x\ny", "'q'", '"', "\\", "%", "{}", "?", "ü", "日本", "😀", "\t", "|"]
+ODD = [
+    "",
+    " ",
+    "a b",
+    "=1",
+    "a,b",
+    "x\ny",
+    "'q'",
+    '"',
+    "\\",
+    "%",
+    "{}",
+    "?",
+    "ü",
+    "日本",
+    "😀",
+    "\t",
+    "|",
+]
 
 
 def names(alphabet: Any, n: int) -> st.SearchStrategy[list[str]]:
