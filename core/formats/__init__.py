@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -136,6 +136,15 @@ def formats() -> dict[str, Format]:
     return {one.NAME: cast(Format, one) for one in found}
 
 
+@cache
+def _flavours() -> dict[str, Callable[..., None]]:
+    """Return how to write for programs whose files are not read back, by their names."""
+    if find_spec(f"{__name__}.records") is None:
+        return {}
+    records = import_module(f"{__name__}.records")
+    return {name: partial(records.write, name=name) for name in records.NAMES}
+
+
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
@@ -185,11 +194,11 @@ def _damaged(error: Exception) -> DatasetError:
 
 def _writer(path: Path, name: str | None) -> Callable[..., None]:
     known = formats()
-    by_name = _by_name(path)
+    by_name = [one for one in _by_name(path) if hasattr(one, "write")]
     chosen = by_name[0] if name is None and by_name else known.get(name or "")
-    save: Any = getattr(chosen, "write", None)
+    save: Any = _flavours().get(name or "") or getattr(chosen, "write", None)
     if save is None:
-        able = ", ".join(one for one, entry in known.items() if hasattr(entry, "write"))
+        able = ", ".join([one for one in known if hasattr(known[one], "write")] + [*_flavours()])
         raise ExportError(
             "This format cannot be written.", f"Got {name or path.suffix!r}.", f"Use one of {able}."
         )
