@@ -32,7 +32,7 @@ SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
 SCAN_BYTES = 2**22
 MIN_BLOCK, MAX_BLOCK = 2**20, 2**28
 MAX_HEADER = 2**25
-DECIMAL_COMMA = r"^\s*[+-]?\d*,\d+([eE][+-]?\d+)?\s*$"
+DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 FORMULA = r"\A'*[=+\-@\t\r]"
 ESCAPED = r"\A'('*[=+\-@\t\r])"
 NUMBER = r"\A[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z"
@@ -50,7 +50,8 @@ class DelimitedFormat:
         """Whether the first line is text that this separator cuts into several names."""
         try:
             text = _decoded_head(head)
-            found = _separator(text) if "\0" not in text[:1000] else None
+            is_other = "\0" in text[:1000] or text.lstrip()[:1] in ("{", "[")
+            found = None if is_other else _separator(text)
         except (UnicodeError, csv.Error):
             return False
         return found is not None and (found == "\t") == (self.separator == "\t")
@@ -299,7 +300,8 @@ def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
 
 def _sample(source: _Source) -> tuple[_Source, pa.Table]:
     while True:
-        rows = _stream(source, {}, Findings())
+        findings = Findings()
+        rows = _stream(source, {}, findings)
         try:
             batch = next(rows, None)
         except pa.ArrowInvalid as error:
@@ -308,17 +310,19 @@ def _sample(source: _Source) -> tuple[_Source, pa.Table]:
             source = replace(source, block=4 * source.block)
             continue
         rows.close()
-        empty = pa.table({name: pa.array([], pa.string()) for name in source.names})
-        return source, empty if batch is None else pa.Table.from_batches([batch])
+        if batch is None or not batch.num_rows:
+            findings.stop_if_fatal()
+            refuse("a table needs rows below its header", "Add instances.", value="no rows")
+        return source, pa.Table.from_batches([batch])
 
 
 def _has_decimal_commas(sample: pa.Table) -> bool:
-    for column in sample.columns:
-        values = column.drop_null()
-        if pa.types.is_string(column.type) and len(values):
-            if pc.all(pc.match_substring_regex(values, DECIMAL_COMMA)).as_py():
-                return True
-    return False
+    texts = (column.drop_null() for column in sample.columns if pa.types.is_string(column.type))
+    return any(
+        pc.any(pc.match_substring(values, ",")).as_py()
+        and pc.all(pc.match_substring_regex(values, DECIMAL_COMMA)).as_py()
+        for values in texts
+    )
 
 
 def _types(mapping: ColumnMapping, sample: pa.Schema) -> dict[str, pa.DataType]:
@@ -340,12 +344,16 @@ def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Generator[pa.RecordBatch, None, None]:
     """Give the rows in batches; rows of the wrong length are findings."""
-    with (
-        source.text.path.open("rb") as file,
-        _reader(file, source, types, findings) as reader,
-    ):
-        for batch in reader:
-            yield _unescaped(batch)
+    with source.text.path.open("rb") as file:
+        try:
+            reader = _reader(file, source, types, findings)
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return
+            raise
+        with reader:
+            for batch in reader:
+                yield _unescaped(batch)
 
 
 def _reader(

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from core.formats.cells import parse_flag, parse_numbers
+from core.formats.cells import parse_flag, parse_number, parse_numbers
 from core.formats.mapping import (
     FEATURE_PREFIX,
     LABEL_PREFIXES,
@@ -25,6 +25,7 @@ from core.formats.mapping import (
 
 SAMPLE_ROWS = 1000
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
+NEARLY_ALL = 0.95
 DELIMITERS = ("|", ";", "#", ",", " ")
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 WEAK_ID_NAMES = ("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row")
@@ -411,6 +412,8 @@ def _may_be_flags(numbers: npt.NDArray[Any]) -> bool:
 def _kind(values: Sequence[Any]) -> Kind:
     if all(isinstance(value, str) for value in values):
         texts = [value for value in values if value.strip()]
+        if _are_nearly_all_numbers(texts):
+            return "number"
         return ("numbers" if _hold_numbers(texts) else "text") if texts else "empty"
     if all(isinstance(value, list) for value in values):
         elements = [one for value in values[:100] for one in value if one is not None]
@@ -418,6 +421,12 @@ def _kind(values: Sequence[Any]) -> Kind:
             return "numbers"
         return "names" if all(isinstance(one, str) for one in elements) else "other"
     return "other"
+
+
+def _are_nearly_all_numbers(texts: Sequence[str]) -> bool:
+    """Whether a column is meant to hold numbers; a few wrong cells shall be told, not hidden."""
+    n_numbers = sum(parse_number(text) is not None for text in texts)
+    return bool(texts) and n_numbers >= NEARLY_ALL * len(texts)
 
 
 def _hold_numbers(texts: Sequence[str]) -> bool:

@@ -1,6 +1,7 @@
 """CSV, TSV, Parquet, JSON Lines and JSON: what is read, written, refused, and survived."""
 
 import codecs
+import contextlib
 import csv
 import gzip
 import json
@@ -133,9 +134,7 @@ def test_long_form_comes_back_identical(
 
 
 def _without_truth(dataset: CandidateDataset) -> CandidateDataset:
-    return CandidateDataset(
-        dataset.features, dataset.candidates, dataset.label_names, dataset.ids
-    )
+    return CandidateDataset(dataset.features, dataset.candidates, dataset.label_names, dataset.ids)
 
 
 @each_kind
@@ -544,9 +543,11 @@ def test_blank_label_cells_are_read_and_told(tmp_path: Path) -> None:
     [
         ("", "empty"),
         ("word", "known format|several columns"),
-        ("a,b\n", "no label columns"),
+        ("a,b\n1.5,x\n2,y\n", "no label columns"),
+        ("a,b\n1,2,3\n", "every row must have 2 cells"),
         ("id,label_a\n1,0\n2,1\n3,0\n", "no features"),
-        ("x,label_a\n", "rows below|at least 3"),
+        ("x,label_a\n", "rows below"),
+        ("x,label_a\n\n\n", "rows below"),
         ("x,label_a\n1,0\n", "at least 3 instances"),
     ],
 )
@@ -584,19 +585,19 @@ def _hostile() -> dict[str, bytes]:
 @pytest.mark.parametrize("name", list(_hostile()))
 def test_hostile_files_are_refused_or_read_in_time(name: str, tmp_path: Path) -> None:
     start = time.perf_counter()
-    try:
+    with contextlib.suppress(PlainError):
         read_text(tmp_path, _hostile()[name], name)
-    except PlainError as error:
-        assert str(error)
     assert time.perf_counter() - start < 10
 
 
-def test_parquet_that_declares_a_billion_cells_is_refused(tmp_path: Path) -> None:
+def test_parquet_that_declares_more_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.parquet"
-    zeros = pa.repeat(pa.scalar(0.0), 4_000_000)
-    table = pa.table({f"x{i}": zeros for i in range(600)})
-    pq.write_table(table, path, row_group_size=4_000_000)
-    assert path.stat().st_size < 2**22
+    zeros = pa.repeat(pa.scalar(0.0), 1_000_000)
+    pq.write_table(pa.table({"x": zeros, "label_a": zeros}), path)
+    assert path.stat().st_size < 2**14
+    monkeypatch.setattr("core.formats.parquet.MAX_BYTES", 2**22)
     with pytest.raises(DatasetError, match="bytes"):
         formats.read(path)
 
