@@ -4,9 +4,11 @@ Owns what a usable data set is. Reading and writing files belongs to `core.forma
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,10 +20,11 @@ from core.errors import DatasetError, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-Features: TypeAlias = Any  # (n, d) float32, an ndarray or scipy's CSR
-Labels = npt.NDArray[np.uint8]
+Features: TypeAlias = Any  # (n, d) float32: ndarray or csr_array, which mypy cannot tell apart
+Labels: TypeAlias = npt.NDArray[np.uint8]
 
 MIN_INSTANCES = 3
+MAX_LISTED = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +57,12 @@ class CandidateDataset:
 
     def __post_init__(self) -> None:
         problems: list[Problem] = []
-        features = as_features(self.features, problems)
-        candidates = as_labels(self.candidates, "candidates", problems)
-        truth = None if self.truth is None else as_labels(self.truth, "truth", problems)
+        ids, labels = tuple(self.ids), tuple(self.label_names)
+        features = as_features(self.features, problems, ids, tuple(self.feature_names))
+        candidates = as_labels(self.candidates, "candidates", problems, ids, labels)
+        truth = None
+        if self.truth is not None:
+            truth = as_labels(self.truth, "truth", problems, ids, labels)
         if problems:
             raise DatasetError(problems)
         (n, d), n_labels = features.shape, candidates.shape[1]
@@ -108,10 +114,14 @@ class CandidateDataset:
 
     def check(self) -> list[Problem]:
         """Return what is odd about the data though it can be used."""
-        return [*_candidate_problems(self), *_feature_problems(self)]
+        from core.checks import check
+
+        return check(self)
 
 
-def as_features(X: Any, problems: list[Problem]) -> Features:
+def as_features(
+    X: Any, problems: list[Problem], ids: Sequence[str] = (), names: Sequence[str] = ()
+) -> Features:
     """Return X as float32, dense or CSR; append what is wrong with it to `problems`."""
     try:
         X = sp.csr_array(X, dtype=np.float32) if sp.issparse(X) else np.asarray(X, np.float32)
@@ -129,23 +139,30 @@ def as_features(X: Any, problems: list[Problem]) -> Features:
         values = X.data[bad]
     else:
         # One pass without a temporary: a sum is finite unless a value is not (or it overflows).
-        suspicious = not np.isfinite(X.sum(dtype=np.float64))
+        with np.errstate(over="ignore", invalid="ignore"):
+            suspicious = not np.isfinite(X.sum())
         rows, columns = np.nonzero(~np.isfinite(X)) if suspicious else (np.empty(0, int),) * 2
         values = X[rows, columns]
         X = _frozen(X)
-    fix = "Fill or drop these values."
-    for i, j, value in list(zip(rows, columns, values, strict=True))[:20]:
-        problems.append(Problem("features must be finite", fix, True, int(i), int(j), str(value)))
-    if len(rows) > 20:
-        problems.append(Problem(f"{len(rows) - 20:,} more values are not finite", fix, fatal=True))
+    rule, fix = "features must be finite", "Fill or drop these values."
+    for i, j, value in islice(zip(rows, columns, values, strict=True), MAX_LISTED):
+        row, column = _named(ids, int(i)), _named(names, int(j))
+        problems.append(Problem(rule, fix, True, row, column, str(value)))
+    problems += more_of(rule, fix, len(rows))
     return X
 
 
-def as_labels(Y: Any, what: str, problems: list[Problem]) -> Labels:
+def as_labels(
+    Y: Any,
+    what: str,
+    problems: list[Problem],
+    ids: Sequence[str] = (),
+    names: Sequence[str] = (),
+) -> Labels:
     """Return Y, given as 0/1, true/false or -1/1, as uint8; append what is wrong with it."""
     try:
         Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
-        numbers = Y if Y.dtype.kind in "biuf" else Y.astype(np.float32)
+        numbers: npt.NDArray[Any] = Y if Y.dtype.kind in "biuf" else Y.astype(np.float32)
     except (TypeError, ValueError, AttributeError):
         problems.append(Problem(f"{what} must be 0/1 values", "Encode the labels.", fatal=True))
         return np.zeros((0, 0), np.uint8)
@@ -153,12 +170,26 @@ def as_labels(Y: Any, what: str, problems: list[Problem]) -> Labels:
         shape = f"{what} must be a table with one column per label"
         problems.append(Problem(shape, "Reshape.", fatal=True, value=str(numbers.shape)))
         return np.zeros((0, 0), np.uint8)
-    bad = ~((numbers == 0) | (numbers == 1) | (numbers == -1))
-    for i, j in np.argwhere(bad)[:20]:
-        fix = "Use 0/1, true/false or -1/1."
-        values = f"{what} must be 0 or 1"
-        problems.append(Problem(values, fix, True, int(i), int(j), str(numbers[i, j])))
+    if numbers.dtype == np.uint8 and numbers.max(initial=0) <= 1:
+        return numbers  # as readers give them
+    bad = np.argwhere(~((numbers == 0) | (numbers == 1) | (numbers == -1)))
+    rule, fix = f"{what} must be 0 or 1", "Use 0/1, true/false or -1/1."
+    for i, j in bad[:MAX_LISTED]:
+        row, column = _named(ids, int(i)), _named(names, int(j))
+        problems.append(Problem(rule, fix, True, row, column, str(numbers[i, j])))
+    problems += more_of(rule, fix, len(bad))
     return np.asarray(numbers > 0, np.uint8)
+
+
+def more_of(rule: str, fix: str, count: int, fatal: bool = True) -> list[Problem]:
+    """Return how many of a kind of problem are there beyond those listed one by one."""
+    if count <= MAX_LISTED:
+        return []
+    return [Problem(f"… and {count - MAX_LISTED:,} more: {rule}", fix, fatal)]
+
+
+def _named(names: Sequence[str], i: int) -> int | str:
+    return str(names[i]) if i < len(names) else i
 
 
 def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -188,42 +219,14 @@ def _names(
 ) -> tuple[str, ...]:
     if len(given) == 0:
         return tuple(f"{prefix}{i}" for i in range(n))
-    names = tuple(str(name) for name in given)
+    names = tuple(map(str, given))
     if len(names) != n:
         problems.append(
             Problem(f"{n} {what}s are needed", "Name each one.", True, value=str(len(names)))
         )
     if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        problems.append(
-            Problem(f"every {what} must be different", "Rename it.", True, value=repr(twice))
-        )
+        rule, fix = f"every {what} must be different", "Rename it."
+        twice = [name for name, count in Counter(names).items() if count > 1]
+        problems += [Problem(rule, fix, True, value=repr(one)) for one in twice[:MAX_LISTED]]
+        problems += more_of(rule, fix, len(twice))
     return names
-
-
-def _candidate_problems(data: CandidateDataset) -> list[Problem]:
-    problems = []
-    offered = data.candidates.sum(axis=0)
-    for j in np.flatnonzero(offered == 0).tolist():
-        fix = "Drop the label, or ignore it: its confidence stays 0."
-        problems.append(Problem("no instance has this label", fix, column=data.label_names[j]))
-    for j in np.flatnonzero(offered == data.n_instances).tolist():
-        fix = "Check it: a label offered everywhere says nothing."
-        problems.append(Problem("every instance has this label", fix, column=data.label_names[j]))
-    for i in np.flatnonzero(data.candidates.sum(axis=1) == 0)[:20]:
-        fix = "Nothing can be resolved for it."
-        problems.append(Problem("this instance has no candidates", fix, row=data.ids[i]))
-    if data.truth is not None:
-        for i in np.flatnonzero((data.truth > data.candidates).any(axis=1))[:20]:
-            fix = "Add the true label to the candidates, or correct the truth."
-            problems.append(Problem("a true label is not a candidate", fix, row=data.ids[i]))
-    return problems
-
-
-def _feature_problems(data: CandidateDataset) -> list[Problem]:
-    X = data.features
-    squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-    empty = np.flatnonzero(np.asarray(squares).ravel() == 0)
-    fix = "It has no neighbours; only its candidates and the network speak for it."
-    return [Problem("all features are zero", fix, row=data.ids[i]) for i in empty[:20]]

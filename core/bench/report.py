@@ -5,8 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 Rows = list[list[str]]
 
 
@@ -69,15 +67,6 @@ def quality_table(results: list[dict[str, Any]]) -> Rows:
         best = _mean_sd(one["best_test_epoch"]["average_precision"])
         rows.append([one["set"], str(one["r"] or "own"), one["variant"], *scores, best, paper])
     return rows
-
-
-def rich_table(title: str, rows: Rows) -> Table:
-    table = Table(title=title, title_justify="left", header_style="bold")
-    for at, column in enumerate(rows[0]):
-        table.add_column(column, justify="left" if at == 0 else "right")
-    for row in rows[1:]:
-        table.add_row(*row)
-    return table
 
 
 def markdown(tables: list[tuple[str, Rows]]) -> str:

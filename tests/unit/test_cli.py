@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from core import cli
+from core.cli.screen import parse_settings
 from core.errors import PlainError
 
 RUNNER = CliRunner()
@@ -32,10 +33,10 @@ def test_bad_input_is_a_message_and_exit_code_two():
 
 
 def test_settings_are_parsed():
-    parsed = cli.parse_settings(["alpha=0.5", "n_steps=none", "hidden=[8,8]", "loss=mse"])
+    parsed = parse_settings(["alpha=0.5", "n_steps=none", "hidden=[8,8]", "loss=mse"])
     assert parsed == {"alpha": 0.5, "n_steps": None, "hidden": [8, 8], "loss": "mse"}
     with pytest.raises(PlainError):
-        cli.parse_settings(["alpha"])
+        parse_settings(["alpha"])
 
 
 def test_quality_benchmark_writes_its_table(tmp_path):

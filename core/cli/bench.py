@@ -1,0 +1,78 @@
+"""`plain bench`: measure speed and quality on this machine."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli.screen import JsonFlag, log, out, print_json
+from core.errors import PlainError
+
+app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_help=True)
+
+DataFolder = Annotated[Path | None, typer.Option(help="Folder of benchmark .npz files.")]
+ReportFile = Annotated[Path | None, typer.Option("--write", help="Markdown file to update.")]
+
+
+@app.command()
+def speed(
+    data: DataFolder = None,
+    epochs: Annotated[int, typer.Option(help="Epochs of the whole-run comparison.")] = 30,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Time graph, propagation and training beside a reference, and growth with size."""
+    from core.bench import report
+    from core.bench import speed as benchmark
+
+    with log.status("Measuring …") as status:
+        result = benchmark.run(data, epochs, status.update)
+    _report("speed", report.speed_tables(result), result, write, as_json)
+
+
+@app.command()
+def quality(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    r: Annotated[str, typer.Option(help="False labels per row, comma-separated.")] = "1,2,3",
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Cross-validate PLAIN and its ablations on benchmark sets."""
+    from core.bench import quality as benchmark
+    from core.bench import report
+    from core.bench.data import load_sets
+
+    if data is None:
+        raise PlainError("No data.", "The quality benchmark runs on files.", "Give --data FOLDER.")
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    noise = [int(part) for part in r.split(",")]
+    chosen = load_sets(data, names or None)
+    results = []
+    with log.status("Cross-validating …") as status:
+        for result in benchmark.run(chosen, noise, folds, preset, seed, status.update):
+            results.append(result)
+            mean = result["last"]["average_precision"][0]
+            log.print(
+                f"{result['set']} r={result['r'] or 'own'} {result['variant']}: AP {mean:.3f}"
+            )
+    title = f"{folds}-fold cross-validation, preset `{preset}`, last epoch"
+    _report(f"quality-{preset}", [(title, report.quality_table(results))], results, write, as_json)
+
+
+def _report(
+    name: str, tables: list[tuple[str, Any]], result: Any, write: Path | None, as_json: bool
+) -> None:
+    from core.bench import report
+    from core.cli.screen import table
+
+    if write:
+        text = f"Measured on: {report.machine()}.\n\n{report.markdown(tables)}"
+        report.write_section(write, name, text)
+    if as_json:
+        return print_json(result)
+    for title, (header, *rows) in tables:
+        out.print(table(title, header, rows))

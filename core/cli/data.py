@@ -1,0 +1,259 @@
+"""Commands on files: look at one, turn it into another, clean it; and the embedded demo."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli.screen import (
+    Force,
+    JsonFlag,
+    Preset,
+    Settings,
+    log,
+    out,
+    parse_settings,
+    print_json,
+    problem_table,
+    table,
+    training_progress,
+    working,
+)
+from core.errors import ConfigError, DatasetError
+
+InFile = Annotated[str, typer.Argument(metavar="FILE", help="A data file, or the word demo.")]
+OutFile = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
+MappingFile = Annotated[
+    Path | None, typer.Option("--mapping", help="Column mapping (JSON) instead of a guessed one.")
+]
+FormatName = Annotated[
+    str | None, typer.Option("--format", help="Format of OUT; by its extension otherwise.")
+]
+Cut = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--threshold", metavar="CUT", help="Confidence that is enough: 0.5, or LABEL=0.7; repeat."
+    ),
+]
+TopK = Annotated[int | None, typer.Option(help="Keep this many candidates per instance.")]
+Precision = Annotated[
+    float | None, typer.Option(help="Keep as many cells as this expected precision allows.")
+]
+NewLabels = Annotated[
+    bool, typer.Option("--allow-new-labels", help="Also resolve labels that were not offered.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    for command in (demo, check, convert, clean):
+        app.command()(command)
+
+
+def demo(preset: Preset = "studio", changes: Settings = None, as_json: JsonFlag = False) -> None:
+    """Train on the embedded data and show what it finds out."""
+    from core.config import PlainConfig
+    from core.metrics import disambiguation_metrics
+    from core.trainer import PlainTrainer
+
+    config = PlainConfig.preset(preset, **parse_settings(changes))
+    data = read_file("demo").dataset
+    trainer = PlainTrainer(config)
+    with training_progress(config.epochs) as show:
+        for event in trainer.epochs(data):
+            show(event)
+    assert data.truth is not None
+    metrics = disambiguation_metrics(data.truth, data.candidates, trainer.confidences)
+    if as_json:
+        return print_json({"fingerprint": data.fingerprint, "metrics": metrics})
+    out.print(_score_table(metrics))
+
+
+def check(file: InFile, mapping: MappingFile = None, as_json: JsonFlag = False) -> None:
+    """Say how a file is understood, what is odd about it, and what it holds."""
+    from core.checks import check as find_problems
+    from core.checks import summarize
+
+    try:
+        result = read_file(file, mapping)
+        with working("Checking …"):
+            problems = [*result.problems, *find_problems(result.dataset)]
+            summary = summarize(result.dataset)
+    except DatasetError as error:
+        if not as_json:
+            raise
+        print_json({"usable": False, "problems": [vars(one) for one in error.problems]})
+        raise typer.Exit(2) from None
+    fatal = any(problem.fatal for problem in problems)
+    if as_json:
+        understood = None if result.mapping is None else result.mapping.model_dump(mode="json")
+        print_json(
+            {
+                "usable": not fatal,
+                "format": result.format,
+                "mapping": understood,
+                "problems": [vars(problem) for problem in problems],
+                "summary": summary.model_dump(mode="json"),
+            }
+        )
+    else:
+        _show_check(result, problems, summary)
+    raise typer.Exit(2 if fatal else 0)
+
+
+def convert(
+    file: InFile,
+    target: OutFile,
+    format: FormatName = None,
+    mapping: MappingFile = None,
+    force: Force = False,
+) -> None:
+    """Read a file and write the same data in another format."""
+    from core.formats import write
+
+    result = read_file(file, mapping)
+    with working(f"Writing {target.name} …"):
+        write(result.dataset, target, format=format, mapping=result.mapping, force=force)
+    log.print(f"{result.dataset.n_instances:,} instances written.")
+
+
+def clean(
+    file: InFile,
+    target: OutFile,
+    preset: Preset = "studio",
+    changes: Settings = None,
+    cut: Cut = None,
+    top_k: TopK = None,
+    precision: Precision = None,
+    allow_new_labels: NewLabels = False,
+    format: FormatName = None,
+    mapping: MappingFile = None,
+    force: Force = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train on a file and write it with the labels that are true, and why."""
+    from core.config import PlainConfig
+    from core.errors import ExportError
+    from core.export import export, provenance
+    from core.review import resolve
+    from core.trainer import PlainTrainer
+
+    config = PlainConfig.preset(preset, **parse_settings(changes))
+    threshold = parse_threshold(cut, top_k, precision)
+    if target.exists() and not force:
+        raise ExportError("The file exists already.", str(target), "Choose another, or --force.")
+    result = read_file(file, mapping)
+    trainer = PlainTrainer(config)
+    with training_progress(config.epochs) as show:
+        for event in trainer.epochs(result.dataset):
+            show(event)
+    confidences = outside(trainer.confidences, trainer.predictions, result, allow_new_labels)
+    resolution = resolve(result.dataset, confidences, threshold, allow_new_labels=allow_new_labels)
+    settings = config.model_dump(mode="json")
+    about = provenance(result.dataset, resolution, threshold=threshold, config=settings)
+    with working(f"Writing {target.name} …"):
+        written = export(
+            result.dataset,
+            resolution,
+            target,
+            provenance=about,
+            format=format,
+            mapping=result.mapping,
+            force=force,
+        )
+    show_outcome(result.dataset, resolution, written, as_json)
+
+
+def read_file(file: str, mapping: Path | None = None) -> Any:
+    """Read a data file, or the embedded data when the word is demo."""
+    from core.formats import ColumnMapping, ReadResult, read
+
+    with working(f"Reading {file} …"):
+        if file == "demo" and not Path(file).exists():
+            from core.demo import load_demo
+
+            return ReadResult(load_demo(), (), None, "demo")
+        return read(Path(file), None if mapping is None else ColumnMapping.load(mapping))
+
+
+def parse_threshold(cut: list[str] | None, top_k: int | None, precision: float | None) -> Any:
+    """Return the rule that the options state."""
+    from core.review import Threshold
+
+    value, per_label = None, {}
+    for one in cut or []:
+        label, equals, number = one.rpartition("=")
+        try:
+            if equals:
+                per_label[label] = float(number)
+            else:
+                value = float(number)
+        except ValueError:
+            wrong = f"Must be a number or LABEL=NUMBER; got {one!r}."
+            raise ConfigError("The threshold is not valid.", wrong) from None
+    return Threshold(value=value, per_label=per_label, top_k=top_k, precision=precision)
+
+
+def outside(confidences: Any, predictions: Any, result: Any, allow_new_labels: bool) -> Any:
+    """Return confidences that, on request, hold the predictions outside the candidates."""
+    import numpy as np
+
+    if not allow_new_labels:
+        return confidences
+    return np.where(result.dataset.candidates > 0, confidences, predictions)
+
+
+def show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -> None:
+    """Print how many cells were resolved how and, where there is truth, how well."""
+    import numpy as np
+
+    from core.metrics import f1
+
+    n_cells = int(dataset.candidates.sum(dtype=np.int64))
+    figures: dict[str, Any] = {
+        "file": str(written),
+        "candidates": n_cells,
+        "resolved": int(resolution.labels.sum(dtype=np.int64)),
+    }
+    if dataset.truth is not None:
+        figures["f1_candidates"] = f1(dataset.truth, dataset.candidates)
+        figures["f1_resolved"] = f1(dataset.truth, resolution.labels)
+    if as_json:
+        return print_json(figures)
+    log.print(f"Written to {written}, its provenance beside it.")
+    rows = [
+        (name.replace("_", " "), f"{value:.3f}" if isinstance(value, float) else f"{value:,}")
+        for name, value in figures.items()
+        if name != "file"
+    ]
+    out.print(table("Labels", ("", ""), rows))
+
+
+def _show_check(result: Any, problems: list[Any], summary: Any) -> None:
+    if result.mapping is not None:
+        reasons = result.mapping.reasons.items()
+        out.print(table(f"Read as {result.format}", ("role", "because"), reasons))
+    if problems:
+        out.print(problem_table(problems))
+    noise = "unknown" if summary.noise is None else f"{summary.noise:.0%}"
+    estimated = " (estimated)" if summary.noise is not None and summary.noise_is_estimate else ""
+    rows = [
+        ("instances", f"{summary.n_instances:,}"),
+        ("features", f"{summary.n_features:,} ({'sparse' if summary.sparse else 'dense'})"),
+        ("labels", f"{summary.n_labels:,}"),
+        ("candidates per instance", f"{summary.candidates_mean:.2f}"),
+        ("fewest, most", f"{summary.candidates_min}, {summary.candidates_max}"),
+        ("false candidates", noise + estimated),
+        ("truth", "yes, for scoring only" if summary.has_truth else "no"),
+    ]
+    out.print(table("What it holds", ("", ""), rows))
+
+
+def _score_table(metrics: dict[str, float]) -> Any:
+    rows = [
+        ("labels as given: F1 against the truth", f"{metrics['candidate_f1']:.3f}"),
+        ("labels kept at confidence > 0.5: F1", f"{metrics['f1']:.3f}"),
+        ("true above false candidates, all cells (AUC)", f"{metrics['auc']:.3f}"),
+        ("the same per label (macro AUC)", f"{metrics['macro_auc']:.3f}"),
+        ("within an instance (average precision)", f"{metrics['instance_ap']:.3f}"),
+    ]
+    return table("Which candidates are true?", ("", ""), rows)

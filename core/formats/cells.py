@@ -1,0 +1,114 @@
+"""Single cells of a table: sets of label names, lists of numbers, numbers and flags given as text.
+
+Owns how one cell is spelled, both ways. Nothing is ever evaluated: text lists go through JSON,
+`ast.literal_eval` (of limited length), or are split.
+"""
+
+import ast
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+MAX_LIST_TEXT = 100_000
+YES = {"1", "1.0", "true", "t", "yes", "y", "x"}
+NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n"}
+
+
+def parse_names(cell: Any, delimiter: str | None) -> list[str]:
+    """Return the label names in a cell: a list, the text of a list, or delimited text.
+
+    Raises
+    ------
+    ValueError
+        When the cell is none of these.
+    """
+    if cell is None:
+        return []
+    if isinstance(cell, str):
+        text = cell.strip()
+        if (text[:1] == "[" and text[-1:] == "]") or (text[:1] == "{" and text[-1:] == "}"):
+            return _names_of(_listed(text))
+        parts = cell.split(delimiter) if delimiter else [cell]
+        return [name for part in parts if (name := part.strip())]
+    return _names_of(cell)
+
+
+def join_names(names: Sequence[str], delimiter: str | None) -> str:
+    """Return the cell that `parse_names` reads back as these names; sorted."""
+    names = sorted(names)
+    if delimiter is None or not all(is_plain(name, delimiter) for name in names):
+        return json.dumps(names, ensure_ascii=False)
+    return delimiter.join(names)
+
+
+def is_plain(name: str, delimiter: str) -> bool:
+    """Whether a name can stand between delimiters and be found again."""
+    return bool(name) and name == name.strip() and delimiter not in name and name[0] not in "[{"
+
+
+def parse_number(cell: str, decimal: str = ".") -> float | None:
+    """Return the number a cell holds: NaN for an empty cell, None when it is not a number."""
+    text = cell.strip().replace(decimal, ".")
+    if not text or text.casefold() in {"na", "n/a", "null", "none", "?"}:
+        return float("nan")
+    try:
+        return None if "_" in text else float(text)
+    except ValueError:
+        return None
+
+
+def parse_flag(cell: Any) -> int | None:
+    """Return 1 or 0 for a cell that offers a label or not, None when it says neither."""
+    text = "" if cell is None else str(cell).strip().casefold()
+    return 1 if text in YES else 0 if text in NO or not text else None
+
+
+def parse_numbers(cell: Any) -> npt.NDArray[np.float32]:
+    """Return the list of numbers in a cell, given as a list or as its text.
+
+    Raises
+    ------
+    ValueError
+        When an element is not a number.
+    """
+    if isinstance(cell, str):
+        cell = cell.strip().strip("[]()").replace(",", " ").split()
+    with np.errstate(over="ignore"):
+        return np.array([] if cell is None else cell, np.float64).astype(np.float32)
+
+
+def _names_of(cell: Any) -> list[str]:
+    if isinstance(cell, dict):  # Label Studio writes {"choices": [...]} when there are several
+        cell = cell.get("choices")
+    if isinstance(cell, str | int | float):
+        cell = [cell]
+    if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
+        raise ValueError("not a list of names")
+    return [_name(one) for one in cell if one is not None]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, list | dict | tuple | set):
+        raise ValueError("a list inside a list")
+    return str(value)
+
+
+def _listed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text) if len(text) <= MAX_LIST_TEXT else _bare(text)
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return _bare(text)
+
+
+def _bare(text: str) -> list[str]:
+    """`[sea, blue sky]`: names without quotes."""
+    if "[" in text[1:] or text[0] == "{":
+        raise ValueError("not a list of names")
+    return [name for part in text[1:-1].split(",") if (name := part.strip().strip("'\""))]

@@ -1,0 +1,356 @@
+"""Label Studio: its JSON and JSON_MIN exports in, import JSON with predictions out.
+
+Owns what tasks mean. Candidates are `data.candidates`, else what all annotators chose together,
+else what predictions offer; cancelled annotations do not count. Features are a list in `data`
+(`embedding` or `features`), else the words of its text. `<stem>.xml` beside the file is the
+labelling config: it names all labels, in order, and is written for the import.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from core.dataset import CandidateDataset, Features
+from core.errors import ExportError
+from core.formats.findings import Findings, refuse
+from core.formats.json_text import features_of_rows, load_json, record_features, write_json_list
+from core.formats.label_sets import (
+    RESOLVED,
+    decided_labels,
+    display_texts,
+    image_column,
+    matrix_of_names,
+    sets_of,
+)
+from core.formats.mapping import ColumnMapping, ReadResult
+from core.formats.text_features import word_features
+from core.formats.xml_text import attributes_named, load_xml, quoted_attribute
+
+NAME = "labelstudio"
+EXTENSIONS = (".json",)
+
+CHOICES = "labels"  # the name of the <Choices> control, the results' `from_name`
+MODEL = "plain"
+FEATURE_KEYS = ("embedding", "features")
+OWN_KEYS = (*FEATURE_KEYS, "candidates", "truth", "instance_id")
+CONFIDENCE = "conf_"
+MIN_KEYS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
+LABEL_KEYS = ("labels", "label", "choices", "choice", "class", "category", "sentiment")
+MAX_KEYS = 2_000
+LIST = re.compile(rb"\s*\[\s*\{")
+TASK_LISTS = re.compile(rb'"(annotations|predictions|completions)"\s*:\s*\[')
+TASK_PARTS = re.compile(rb'"(data|result|completed_by|was_cancelled|model_version)"\s*:')
+
+
+@dataclass
+class Item:
+    """One task, whichever export it came from."""
+
+    id: str | None
+    data: dict[str, Any]
+    choices: dict[str, list[str]] = field(default_factory=dict)  # by source
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether this is a list of tasks, not of records with columns."""
+    head = head.removeprefix(b"\xef\xbb\xbf")
+    is_min = b'"annotation_id"' in head and b'"annotator"' in head
+    is_full = bool(TASK_LISTS.search(head) and TASK_PARTS.search(head))
+    return bool(LIST.match(head)) and (is_min or is_full)
+
+
+def siblings(path: Path) -> list[Path]:
+    """Return the labelling config that belongs to a file of this format."""
+    return [path.with_suffix(".xml")]
+
+
+def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
+    """Read tasks; what is assumed about them is said in the problems."""
+    findings = Findings()
+    items = _items(load_json(path, findings), findings)
+    findings.stop_if_fatal()
+    if any(item.choices and "candidates" in item.data for item in items):
+        findings.add(RESOLVED.message, RESOLVED.fix)
+    offered = [_offered(item, i, findings) for i, item in enumerate(items)]
+    truth = _truth(items, findings)
+    names = _label_names(siblings(path)[0], items, [*offered, *(truth or ())])
+    display = _display(items, names)
+    features, feature_names = _features(items, display, mapping, findings)
+    candidates = matrix_of_names(offered, names, findings, "a candidate")
+    truths = None if truth is None else matrix_of_names(truth, names, findings, "a true label")
+    findings.stop_if_fatal()
+    ids = _ids(items, findings)
+    dataset = CandidateDataset(features, candidates, names, ids, feature_names, truths, display)
+    return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def _items(tasks: Any, findings: Findings) -> list[Item]:
+    if not isinstance(tasks, list) or not tasks or not all(isinstance(t, dict) for t in tasks):
+        refuse("a Label Studio file is a list of tasks", "Export it as JSON.")
+    if "annotation_id" in tasks[0] and "data" not in tasks[0]:
+        return _min_items(tasks, findings)
+    for i, task in enumerate(tasks):
+        if not isinstance(task.get("data"), dict):
+            fix = "Export the project as JSON."
+            findings.add("a task must have data", fix, fatal=True, row=i, value=task.get("data"))
+    findings.stop_if_fatal()
+    return [_item(task, findings) for task in tasks]
+
+
+def _item(task: dict[str, Any], findings: Findings) -> Item:
+    annotations = _objects(task.get("annotations", task.get("completions")))
+    counted = [a for a in annotations if not a.get("was_cancelled")]
+    choices = {}
+    for source, answers in (("annotations", counted), ("predictions", task.get("predictions"))):
+        if found := _objects(answers):
+            choices[source] = [c for a in found for c in _choices(a.get("result"), findings)]
+    if cancelled := len(annotations) - len(counted):
+        findings.add("cancelled annotations were left out", "Nothing to do.", value=cancelled)
+    key = task.get("id")
+    return Item(None if key is None else str(key), task["data"], choices)
+
+
+def _objects(given: Any) -> list[dict[str, Any]]:
+    return [o for o in given if isinstance(o, dict)] if isinstance(given, list) else []
+
+
+def _choices(results: Any, findings: Findings) -> Iterator[str]:
+    for result in _objects(results):
+        value = result.get("value")
+        if result.get("type") == "choices" and isinstance(value, dict):
+            yield from _texts(value.get("choices"))
+        else:
+            fix = "Nothing to do, unless labels were given that way."
+            findings.add("results that are no choices were left out", fix, value=result.get("type"))
+
+
+def _texts(given: Any) -> list[str]:
+    """Return label names given as a list, as one text, or as JSON_MIN's {"choices": [...]}."""
+    if isinstance(given, dict):
+        given = given.get("choices")
+    if isinstance(given, str):
+        return [given]
+    return [str(name) for name in given] if isinstance(given, list) else []
+
+
+def _min_items(records: list[dict[str, Any]], findings: Findings) -> list[Item]:
+    """Gather the records of JSON_MIN, one per annotation, by task."""
+    key = _min_label_key(records)
+    fix = "Name the choices `labels` if that is wrong."
+    findings.add(f"the choices are taken from the field {key}", fix)
+    items: dict[str, Item] = {}
+    for i, record in enumerate(records):
+        data = {k: v for k, v in record.items() if k != key and k not in MIN_KEYS}
+        task = str(record.get("id", i))
+        item = items.setdefault(task, Item(task, data, {"annotations": []}))
+        item.choices["annotations"] += _texts(record.get(key))
+    return list(items.values())
+
+
+def _min_label_key(records: list[dict[str, Any]]) -> str:
+    """Several choices are an object, which gives the field away; one alone is a plain text."""
+    for record in records:
+        for key, value in record.items():
+            if isinstance(value, dict) and isinstance(value.get("choices"), list):
+                return key
+    keys = list(dict.fromkeys(key for record in records for key in record))
+    named = [key for key in LABEL_KEYS if key in keys]
+    before = (
+        [key for key in keys[: keys.index("annotator")] if key != "id"]
+        if "annotator" in keys
+        else []
+    )
+    if not named and not before:
+        refuse("records must have a field with their choices", "Export as JSON.", value=keys[:20])
+    return named[0] if named else before[-1]
+
+
+def _offered(item: Item, row: int, findings: Findings) -> list[str]:
+    if "candidates" in item.data:
+        return _texts(item.data["candidates"])
+    if "annotations" in item.choices:
+        return item.choices["annotations"]
+    if "predictions" in item.choices:
+        fix = "Nothing to do, unless an annotator should have the last word."
+        findings.add("no annotation: the predictions are its candidates", fix, row=row)
+    return item.choices.get("predictions", [])
+
+
+def _truth(items: list[Item], findings: Findings) -> list[list[str]] | None:
+    given = [isinstance(item.data.get("truth"), list) for item in items]
+    if not all(given):
+        if any(given):
+            fix = "Give every task a list, empty or not."
+            findings.add("only some tasks have a truth: it is left out", fix, value=sum(given))
+        return None
+    return [_texts(item.data["truth"]) for item in items]
+
+
+def _label_names(config: Path, items: list[Item], sets: Iterable[Iterable[str]]) -> list[str]:
+    """Return the labels of the config, in its order, and any others sorted after them."""
+    listed = attributes_named(load_xml(config), "Choice", "value") if config.is_file() else []
+    names = dict.fromkeys(name for name in listed if name is not None)
+    return list(names | dict.fromkeys(sorted({name for given in sets for name in given})))
+
+
+def _ids(items: list[Item], findings: Findings) -> list[str]:
+    own = [item.data.get("instance_id") for item in items]
+    ids = [str(key) for key in own if key is not None]
+    if len(ids) < len(items):
+        ids = [item.id for item in items if item.id is not None]
+    if len(ids) == len(items):
+        return ids
+    findings.add("tasks have no ids; they are numbered", "Export them with ids.")
+    return []
+
+
+def _display(items: list[Item], names: Sequence[str]) -> pd.DataFrame | None:
+    hidden = {*OWN_KEYS, *(CONFIDENCE + name for name in names)}
+    keys = dict.fromkeys(key for item in items for key in item.data if key not in hidden)
+    if len(keys) > MAX_KEYS:
+        refuse(f"tasks may have up to {MAX_KEYS:,} fields", "Drop some.", value=f"{len(keys):,}")
+    columns = {key: [_shown(item.data.get(key)) for item in items] for key in keys}
+    return pd.DataFrame(columns) if columns else None
+
+
+def _shown(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else value
+
+
+def _features(
+    items: list[Item],
+    display: pd.DataFrame | None,
+    mapping: ColumnMapping | None,
+    findings: Findings,
+) -> tuple[Features, list[str]]:
+    for key in FEATURE_KEYS:
+        rows = [item.data.get(key) for item in items]
+        if any(row is not None for row in rows):
+            return features_of_rows(rows), []
+    column = mapping.text if mapping is not None and mapping.text else _text_column(display)
+    if display is None or column is None or column not in display:
+        fix = "Add the list data.embedding, or a text."
+        refuse("tasks need features or a text to take them from", fix, value=column)
+    fix = "Add the list data.embedding for better ones."
+    findings.add("features are the words of this field (TF-IDF)", fix, column=column)
+    texts = [
+        "" if missing else str(text)
+        for text, missing in zip(display[column], display[column].isna(), strict=True)
+    ]
+    return word_features(texts, column)
+
+
+def _text_column(display: pd.DataFrame | None) -> str | None:
+    """Return the field named text, or else the one with the longest texts."""
+    if display is None:
+        return None
+    lengths = {
+        str(key): float(np.mean([len(v) if isinstance(v, str) else 0 for v in column]))
+        for key, column in display.items()
+    }
+    return "text" if "text" in lengths else max(lengths, key=lambda key: lengths[key])
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+) -> None:
+    """Write import JSON, and the labelling config the project needs to show it."""
+    display = display_texts(dataset)
+    own = [key for key in display if key in OWN_KEYS or key.startswith(CONFIDENCE)]
+    if own:
+        raise ExportError("These columns clash with fields of this program.", repr(own), "Rename.")
+    to_name, tag = _shown_field(display)
+    siblings(path)[0].write_text(_config(dataset.label_names, to_name, tag), "utf-8")
+    write_json_list(path, _tasks(dataset, display, to_name, resolution))
+
+
+def _shown_field(display: dict[str, list[str]]) -> tuple[str, str]:
+    image = image_column(display)
+    texts = [key for key in ("text", *display) if key in display]
+    return (image, "Image") if image is not None else ([*texts, "instance_id"][0], "Text")
+
+
+def _config(label_names: Sequence[str], shown: str, tag: str) -> str:
+    field_name = quoted_attribute(shown)
+    choices = "".join(f"    <Choice value={quoted_attribute(name)}/>\n" for name in label_names)
+    return (
+        f"<View>\n  <{tag} name={field_name} value={quoted_attribute('$' + shown)}/>\n"
+        f'  <Choices name="{CHOICES}" toName={field_name} choice="multiple">\n'
+        f"{choices}  </Choices>\n</View>\n"
+    )
+
+
+def _tasks(
+    dataset: CandidateDataset, display: dict[str, list[str]], to_name: str, resolution: Any
+) -> Iterator[dict[str, Any]]:
+    candidates = sets_of(dataset.candidates, dataset.label_names)
+    truth = None if dataset.truth is None else sets_of(dataset.truth, dataset.label_names)
+    for i, instance in enumerate(dataset.ids):
+        data: dict[str, Any] = {"instance_id": instance}
+        data |= {key: texts[i] for key, texts in display.items()}
+        data |= {"candidates": candidates[i], **_confidences(dataset, resolution, i)}
+        if truth is not None:
+            data["truth"] = truth[i]
+        data["features"] = record_features(dataset.features, i)
+        # Data last: whoever looks at the beginning of the file sees that these are tasks.
+        yield {
+            "id": i + 1,
+            "annotations": _annotations(dataset, resolution, i, to_name),
+            "predictions": _predictions(dataset, resolution, i, to_name),
+            "data": data,
+        }
+
+
+def _confidences(dataset: CandidateDataset, resolution: Any, row: int) -> dict[str, float]:
+    if resolution is None:
+        return {}
+    return {
+        f"{CONFIDENCE}{dataset.label_names[j]}": float(resolution.confidences[row, j])
+        for j in np.flatnonzero(dataset.candidates[row]).tolist()
+    }
+
+
+def _predictions(
+    dataset: CandidateDataset, resolution: Any, row: int, to_name: str
+) -> list[dict[str, Any]]:
+    """Return what the model resolved, and how sure it is of its verdicts on the candidates."""
+    if resolution is None:
+        return []
+    labels, offered = resolution.labels[row] > 0, dataset.candidates[row] > 0
+    sure = np.where(labels, resolution.confidences[row], 1 - resolution.confidences[row])[offered]
+    names = [dataset.label_names[j] for j in np.flatnonzero(labels).tolist()]
+    certainty = float(sure.mean()) if len(sure) else 1.0
+    return [
+        {"model_version": MODEL, "score": certainty, "result": [_result(names, to_name)]},
+    ]
+
+
+def _annotations(
+    dataset: CandidateDataset, resolution: Any, row: int, to_name: str
+) -> list[dict[str, Any]]:
+    """Return one annotation per annotator and day: the labels decided to be true."""
+    decided = decided_labels(dataset, resolution, row)
+    return [_annotation(who, when, names, to_name) for (who, when), names in decided.items()]
+
+
+def _annotation(annotator: str, date: str, names: list[str], to_name: str) -> dict[str, Any]:
+    # Label Studio knows its users by number; any other name is kept as a remark.
+    who = {"completed_by": int(annotator)} if annotator.isdecimal() else {}
+    remark = {"meta": {"text": [f"decided by {annotator} on {date}"]}}
+    flags = {"was_cancelled": False, "ground_truth": False}
+    dates = {"created_at": date, "updated_at": date}
+    return {**who, **flags, **dates, "result": [{**_result(names, to_name), **remark}]}
+
+
+def _result(names: list[str], to_name: str) -> dict[str, Any]:
+    where = {"id": "r1", "from_name": CHOICES, "to_name": to_name, "type": "choices"}
+    return {**where, "value": {"choices": names}}

@@ -1,0 +1,139 @@
+"""JSON lines for other programs, written only: Argilla, FiftyOne and Hugging Face `datasets`.
+
+Owns their keys. Confidences go where each has a place for them: a list of scores in Argilla's
+suggestion, a confidence per classification in FiftyOne, a parallel list for Hugging Face. While
+nothing is resolved the candidates stand in for the labels, without confidences.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.dataset import CandidateDataset
+from core.formats.json_text import write_json_lines
+from core.formats.label_sets import (
+    decided_labels,
+    display_texts,
+    image_column,
+    resolved_labels,
+    sets_of,
+)
+from core.formats.mapping import ColumnMapping
+
+NAMES = ("argilla", "fiftyone", "huggingface")
+EXTENSIONS = (".jsonl",)
+
+QUESTION = "labels"
+AGENT = "plain"
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One instance as every flavour needs it."""
+
+    id: str
+    display: dict[str, str]
+    candidates: list[str]
+    labels: list[str]
+    confidences: dict[str, float] | None
+    decided: dict[tuple[str, str], list[str]]  # (annotator, date) -> labels decided to be true
+
+    def confidence(self, names: list[str]) -> list[float] | None:
+        return None if self.confidences is None else [self.confidences[name] for name in names]
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+    *,
+    name: str = "argilla",
+) -> None:
+    """Write one record per instance, in the flavour of this name."""
+    write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
+
+
+def _rows(dataset: CandidateDataset, resolution: Any) -> Iterator[Row]:
+    display = display_texts(dataset)
+    candidates = sets_of(dataset.candidates, dataset.label_names)
+    labels = sets_of(resolved_labels(dataset, resolution), dataset.label_names)
+    for i, instance in enumerate(dataset.ids):
+        yield Row(
+            id=instance,
+            display={key: texts[i] for key, texts in display.items()},
+            candidates=candidates[i],
+            labels=labels[i],
+            confidences=_confidences(dataset, resolution, i),
+            decided=decided_labels(dataset, resolution, i),
+        )
+
+
+def _confidences(dataset: CandidateDataset, resolution: Any, row: int) -> dict[str, float] | None:
+    if resolution is None:
+        return None
+    values = np.asarray(resolution.confidences[row], float).tolist()
+    return dict(zip(dataset.label_names, values, strict=True))
+
+
+def argilla_record(row: Row) -> Record:
+    """Return a record as `rg.Record` spells it; model and human stay apart."""
+    suggestion: Record = {"value": row.labels, "agent": AGENT, "type": "model"}
+    if (scores := row.confidence(row.labels)) is not None:
+        suggestion["score"] = scores
+    responses = [
+        {"value": labels, "user": annotator, "status": "submitted"}
+        for (annotator, _), labels in row.decided.items()
+    ]
+    return {
+        "id": row.id,
+        "fields": row.display or {"id": row.id},
+        "metadata": {"candidates": row.candidates},
+        "suggestions": {QUESTION: suggestion},
+        "responses": {QUESTION: responses} if responses else {},
+        "vectors": {},
+        "status": "completed" if responses else "pending",
+    }
+
+
+def fiftyone_record(row: Row) -> Record:
+    """Return labels and candidates as `fo.Classifications`, a confidence on each."""
+    image = image_column(row.display)
+    shown = {key: text for key, text in row.display.items() if key != image}
+    return {
+        **shown,
+        "id": row.id,
+        **({} if image is None else {"filepath": row.display[image]}),
+        "labels": _classifications(row.labels, row.confidence(row.labels)),
+        "candidate_labels": _classifications(row.candidates, row.confidence(row.candidates)),
+    }
+
+
+def _classifications(labels: list[str], confidences: list[float] | None) -> Record:
+    if confidences is None:
+        return {"classifications": [{"label": label} for label in labels]}
+    pairs = zip(labels, confidences, strict=True)
+    return {"classifications": [{"label": label, "confidence": value} for label, value in pairs]}
+
+
+def huggingface_record(row: Row) -> Record:
+    """Return label names, castable to `Sequence(ClassLabel)`; confidences follow the candidates."""
+    record: Record = {**row.display, "id": row.id, "labels": row.labels}
+    record["candidate_labels"] = row.candidates
+    if (confidences := row.confidence(row.candidates)) is not None:
+        record["confidence"] = confidences
+    return record
+
+
+FLAVOURS: dict[str, Callable[[Row], Record]] = {
+    "argilla": argilla_record,
+    "fiftyone": fiftyone_record,
+    "huggingface": huggingface_record,
+}
+WRITERS = {name: partial(write, name=name) for name in NAMES}

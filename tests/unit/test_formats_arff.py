@@ -1,0 +1,175 @@
+"""Mulan and MEKA ARFF: what attributes mean, exact round trips, refusals by row and column."""
+
+from pathlib import Path
+
+import format_cases as cases
+import fuzzing_binary
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from core.dataset import CandidateDataset
+from core.errors import DatasetError, ExportError
+from core.formats import arff
+from core.formats.mapping import ColumnMapping
+
+MULAN = """% a comment
+@relation emotions
+@attribute 'Mean Acc' numeric
+@attribute sad {0,1}
+@attribute site {north,south,'far east'}
+@attribute note string
+@attribute happy {1,0}
+@data
+1.5,0,north,'it''s',1
+-2,1,'far east',"a \\"b\\", c",0
+0,1,south,plain,1
+"""
+XML = """<?xml version="1.0"?><labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="happy"><label name="sad"/></label></labels>"""
+
+
+def mulan(folder: Path, text: str, xml: str | None = XML) -> Path:
+    path = folder / "data.arff"
+    path.write_text(text, "utf-8")
+    if xml is not None:
+        path.with_suffix(".xml").write_text(xml, "utf-8")
+    return path
+
+
+def test_mulan_labels_are_those_the_xml_names_in_attribute_order(tmp_path: Path) -> None:
+    result = arff.read(mulan(tmp_path, MULAN.replace("'it''s'", "'it\\'s'")))
+    data = result.dataset
+    assert data.label_names == ("sad", "happy")
+    np.testing.assert_array_equal(data.candidates, [[0, 1], [1, 0], [1, 1]])
+    assert data.feature_names == ("Mean Acc", "site=north", "site=south", "site=far east")
+    np.testing.assert_array_equal(data.features[1], [-2, 0, 0, 1])
+    assert data.display is not None
+    assert data.display["note"].tolist() == ["it's", 'a "b", c', "plain"]
+    assert any("one per value" in problem.message for problem in result.problems)
+
+
+@pytest.mark.parametrize(("count", "labels"), [(2, ("a", "b")), (-2, ("c", "d"))])
+def test_meka_sign_tells_first_from_last(tmp_path: Path, count: int, labels: tuple[str]) -> None:
+    header = "".join(f"@attribute {name} {{0,1}}\n" for name in "abcd")
+    text = f"@relation 'Music: -C {count}'\n{header}@data\n1,0,0,1\n0,1,1,0\n1,1,0,0\n"
+    data = arff.read(mulan(tmp_path, text, xml=None)).dataset
+    assert data.label_names == labels
+    np.testing.assert_array_equal(data.candidates[0], [1, 0] if count > 0 else [0, 1])
+
+
+def test_value_left_out_of_a_sparse_row_is_the_first_declared_one(tmp_path: Path) -> None:
+    text = (
+        "@relation 'x: -C 1'\n@attribute a {1,0}\n@attribute w {5,0,2}\n@attribute v real\n"
+        "@data\n{}\n{0 0, 2 0.5}\n{1 2}\n"
+    )
+    data = arff.read(mulan(tmp_path, text, xml=None)).dataset
+    np.testing.assert_array_equal(data.candidates[:, 0], [1, 0, 1])
+    np.testing.assert_array_equal(data.features.toarray(), [[5, 0], [5, 0.5], [2, 0]])
+
+
+def test_missing_and_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
+    text = "@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute w real\n@attribute s string\n"
+    text += "@data\n1,?,?\n0,x,b\n2,1,b\n1,1\n"
+    with pytest.raises(DatasetError) as caught:
+        arff.read(mulan(tmp_path, text, xml=None))
+    found = [(p.row, p.column, p.value) for p in caught.value.problems]
+    assert found == [(6, "w", "?"), (7, "w", "x"), (8, "a", "2"), (9, None, "2")]
+
+
+def test_file_without_named_labels_says_how_to_name_them(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match=r"data\.xml beside the file"):
+        arff.read(mulan(tmp_path, MULAN.replace("'it''s'", "x"), xml=None))
+
+
+def test_feature_named_like_a_label_cannot_be_written(tmp_path: Path) -> None:
+    data = CandidateDataset(np.eye(3), np.eye(3), ["a", "b", "c"], feature_names=["a", "x", "y"])
+    with pytest.raises(ExportError, match="different names"):
+        arff.write(data, tmp_path / "data.arff")
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_export_with_resolution_reads_back_as_the_same_candidates(
+    tmp_path: Path, sparse: bool
+) -> None:
+    data = cases.small_dataset(sparse)
+    resolution = cases.resolution_of(data)
+    arff.write(data, tmp_path / "out.arff", resolution=resolution)
+    result = arff.read(tmp_path / "out.arff")
+    cases.assert_same(result.dataset, data)
+    cases.assert_same_display(result.dataset, data)
+    assert result.dataset.feature_names == data.feature_names
+    assert any("export" in problem.message for problem in result.problems)
+    text = (tmp_path / "out.arff").read_text("utf-8")
+    assert "candidate_sea" in text
+    assert "conf_sea" in text
+
+
+@given(cases.datasets(controls=False))
+@settings(max_examples=150, deadline=None)
+def test_round_trip_is_exact(
+    tmp_path_factory: pytest.TempPathFactory, data: CandidateDataset
+) -> None:
+    path = tmp_path_factory.mktemp("arff") / "data.arff"
+    try:
+        read = cases.assert_round_trip(arff, data, path)
+    except ExportError:
+        assume(False)
+    assert read.feature_names == data.feature_names
+
+
+@cases.each_shared_file
+def test_shared_data_round_trip(tmp_path: Path, shared_file: Path) -> None:
+    cases.assert_round_trip(arff, cases.shared(shared_file), tmp_path / "data.arff")
+
+
+BOMB = (
+    '<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">'
+    + "".join(f'<!ENTITY a{i} "{"&a" * 1}{i - 1 if i else ""};">' for i in range(5))
+    + ']><labels><label name="&a4;"/></labels>'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "xml"),
+    [
+        ("", None),
+        ("@relation x\n@attribute a numeric\n", None),
+        ("@relation x\n@attribute 'a numeric\n@data\n1\n", XML),
+        ("@relation x\n@attribute a relational\n@data\n1\n", XML),
+        (MULAN, BOMB),
+        (MULAN, "<labels>"),
+        (MULAN, "<labels><label/></labels>"),
+        (MULAN, '<labels><label name="nobody"/></labels>'),
+        ("@relation 'x: -C 5'\n@attribute a {0,1}\n@data\n1\n1\n0\n", None),
+        ("@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute a real\n@data\n1,1\n", None),
+        ("@relation 'x: -C 1'\n@attribute a {0,1}\n@data\n{7 1}\n{0 1, 0 1}\n{0}\n{x 1}\n", None),
+        ("@relation 'x: -C 1'\n@attribute a {red,blue}\n@data\nred\nblue\nred\n", None),
+        ("@relation 'x: -C 1'\n@attribute a string\n@data\nred\nblue\nred\n", None),
+    ],
+)
+def test_hostile_text_is_refused(tmp_path: Path, text: str, xml: str | None) -> None:
+    with pytest.raises(DatasetError):
+        arff.read(mulan(tmp_path, text, xml))
+
+
+def test_a_million_attributes_are_refused(tmp_path: Path) -> None:
+    text = "@relation x\n" + "@attribute a real\n" * 1_000_001 + "@data\n"
+    with pytest.raises(DatasetError, match="at most"):
+        arff.read(mulan(tmp_path, text, None))
+
+
+def test_nominal_attribute_with_too_many_values_is_refused(tmp_path: Path) -> None:
+    values = ",".join(f"v{i}" for i in range(60_000))
+    text = f"@relation 'x: -C 1'\n@attribute a {{0,1}}\n@attribute b {{{values}}}\n@data\n"
+    with pytest.raises(DatasetError, match="too many values"):
+        arff.read(mulan(tmp_path, text + "1,v1\n" * 60_000, None))
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    assert set(fuzzing_binary.fuzz("arff", 60, tmp_path)) <= {"read", "refused"}
+
+
+def test_mapping_names_the_labels_where_nothing_else_does(tmp_path: Path) -> None:
+    path = mulan(tmp_path, MULAN.replace("'it''s'", "x"), xml=None)
+    assert arff.read(path, ColumnMapping(labels=("happy",))).dataset.label_names == ("happy",)

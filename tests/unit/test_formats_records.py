@@ -1,0 +1,99 @@
+"""Records for Argilla, FiftyOne and Hugging Face: the keys those programs look for."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import format_cases as cases
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.dataset import CandidateDataset
+from core.formats import records
+
+
+@pytest.fixture
+def data() -> CandidateDataset:
+    candidates = np.array([[1, 1, 0], [0, 0, 0], [0, 1, 1]], np.uint8)
+    display = pd.DataFrame({"text": ["a", "b", "c"], "image": ["1.png", "2.png", "3.png"]})
+    return CandidateDataset(np.eye(3), candidates, ["sea", "dog", "ü"], display=display)
+
+
+@pytest.fixture
+def resolution(data: CandidateDataset) -> cases.Resolution:
+    base = cases.resolution_of(data)
+    confidences = np.array([[0.75, 0.25, 0], [0, 0, 0], [0, 1, 0.5]], np.float32)
+    texts = (*base.reason_texts, "decided by ann on 2026-01-01")
+    reasons = np.array([[1, 2, 0], [0, 0, 0], [0, 3, 3]], np.uint8)
+    labels = np.array([[1, 0, 0], [0, 0, 0], [0, 1, 0]], np.uint8)
+    return replace(
+        base, labels=labels, confidences=confidences, reasons=reasons, reason_texts=texts
+    )
+
+
+def lines(folder: Path, name: str, data: CandidateDataset, resolution: Any) -> list[Any]:
+    records.WRITERS[name](data, folder / "out.jsonl", resolution=resolution)
+    text = (folder / "out.jsonl").read_text("utf-8")
+    return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
+
+
+def test_argilla_keeps_model_and_human_apart(
+    tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
+) -> None:
+    first, second, third = lines(tmp_path, "argilla", data, resolution)
+    keys = {"id", "fields", "metadata", "suggestions", "responses", "vectors", "status"}
+    assert set(first) == keys
+    assert first["fields"] == {"text": "a", "image": "1.png"}
+    assert first["metadata"] == {"candidates": ["sea", "dog"]}
+    suggestion = {"value": ["sea"], "score": [0.75], "agent": "plain", "type": "model"}
+    assert first["suggestions"] == {"labels": suggestion}
+    assert first["responses"] == {}
+    assert second["suggestions"]["labels"]["value"] == []
+    response = {"value": ["dog"], "user": "ann", "status": "submitted"}
+    assert third["responses"] == {"labels": [response]}
+
+
+def test_fiftyone_has_a_confidence_per_classification(
+    tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
+) -> None:
+    first = lines(tmp_path, "fiftyone", data, resolution)[0]
+    assert first["filepath"] == "1.png"
+    assert first["labels"] == {"classifications": [{"label": "sea", "confidence": 0.75}]}
+    candidates = [{"label": "sea", "confidence": 0.75}, {"label": "dog", "confidence": 0.25}]
+    assert first["candidate_labels"] == {"classifications": candidates}
+
+
+def test_huggingface_confidences_follow_the_candidates(
+    tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
+) -> None:
+    third = lines(tmp_path, "huggingface", data, resolution)[2]
+    assert third["labels"] == ["dog"]
+    assert third["candidate_labels"] == ["dog", "ü"]
+    assert third["confidence"] == [1.0, 0.5]
+    assert third["text"] == "c"
+
+
+@pytest.mark.parametrize("name", records.NAMES)
+def test_unresolved_data_is_written_without_confidences(
+    tmp_path: Path, data: CandidateDataset, name: str
+) -> None:
+    first = lines(tmp_path, name, data, None)[0]
+    assert "confidence" not in json.dumps(first)
+    assert "score" not in json.dumps(first)
+    assert "sea" in json.dumps(first)
+
+
+@pytest.mark.parametrize("name", records.NAMES)
+def test_odd_names_stay_one_record_per_line(tmp_path: Path, name: str) -> None:
+    data = cases.small_dataset()
+    written = lines(tmp_path, name, data, cases.resolution_of(data))
+    assert [record["id"] for record in written] == list(data.ids)
+
+
+@pytest.mark.parametrize("name", records.NAMES)
+@cases.each_shared_file
+def test_shared_data_can_be_written(tmp_path: Path, shared_file: Path, name: str) -> None:
+    data = cases.shared(shared_file)
+    assert len(lines(tmp_path, name, data, cases.resolution_of(data))) == data.n_instances
