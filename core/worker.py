@@ -57,7 +57,6 @@ def run_training(
     *,
     on_event: Callable[[Event], None] = lambda _: None,
     stop: threading.Event | None = None,
-    layout: bool = False,
 ) -> RunRow:
     """Train a queued or interrupted run in this process, to its end.
 
@@ -65,7 +64,6 @@ def run_training(
     ----------
     on_event : told every event, also those of a resumed run that are already stored
     stop : set it to end the run after its last whole epoch
-    layout : also lay out the map with UMAP, after the run has ended
     """
     run = workspace.runs.get(run_id)
     folder = workspace.runs.folder(run.id)
@@ -75,9 +73,19 @@ def run_training(
         control = _Control(workspace, run.id, stop or threading.Event())
         with control.watching():
             _train(workspace, run, dataset, control, on_event)
-        if layout:
-            _write_umap(folder, run.config.seed)
     return workspace.runs.get(run.id)
+
+
+def lay_out(workspace: Workspace, run_id: str) -> None:
+    """Lay out the map of a run with UMAP, unless that is done."""
+    from core.layout import umap_layout
+
+    run = workspace.runs.get(run_id)
+    target = workspace.runs.folder(run.id) / "layout_umap.npy"
+    if not target.exists():
+        instances, _ = load_graphs(workspace, run.id)
+        start = files.read_array(target.with_name("layout_pca.npy"))
+        files.write_array(target, umap_layout(instances, start, run.config.seed))
 
 
 def launch(workspace: Workspace, run_id: str) -> None:
@@ -429,12 +437,3 @@ def _read_graphs(folder: Path) -> tuple[InstanceGraph | None, LabelGraph | None]
     if (folder / "label_graph.npz").exists():
         labels = LabelGraph(**files.read_arrays(folder / "label_graph.npz"))
     return instances, labels
-
-
-def _write_umap(folder: Path, seed: int) -> None:
-    from core.layout import umap_layout
-
-    instances, _ = _read_graphs(folder)
-    start = files.read_array(folder / "layout_pca.npy")
-    if instances is not None:
-        files.write_array(folder / "layout_umap.npy", umap_layout(instances, start, seed))

@@ -259,9 +259,10 @@ def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
         os.nice(worker.NICENESS)
     space = _open(workspace)
     try:
-        worker.run_training(space, run, layout=True)
+        worker.run_training(space, run)
     finally:
         worker.tend(space)
+    worker.lay_out(space, run)
 
 
 @runs.callback(invoke_without_command=True)

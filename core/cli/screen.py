@@ -52,7 +52,13 @@ def parse_settings(changes: list[str] | None) -> dict[str, Any]:
 
 def table(title: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
     """Return a table; numbers stand right. Cells are data: nothing in them is markup."""
-    made = Table(title=Text(title), title_justify="left", header_style="bold")
+    header = list(header)
+    made = Table(
+        title=Text(title) if title else None,
+        title_justify="left",
+        header_style="bold",
+        show_header=any(header),
+    )
     cells = [[str(cell) for cell in row] for row in rows]
     for at, name in enumerate(header):
         numeric = bool(cells) and all(_is_number(row[at]) for row in cells)

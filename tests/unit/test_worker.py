@@ -1,0 +1,201 @@
+"""Real runs: real child processes, real database, killed and resumed."""
+
+import os
+import random
+import signal
+import threading
+from time import monotonic, sleep
+
+import numpy as np
+import pytest
+
+from core import worker
+from core.config import PlainConfig
+from core.errors import StoreError
+from core.store import RunState, Workspace
+
+EPOCHS = 40
+CONFIG = PlainConfig(epochs=EPOCHS)
+
+
+@pytest.fixture
+def workspace(tmp_path, demo):
+    space = Workspace(tmp_path / "space")
+    space.add_dataset(demo, "demo")
+    yield space
+    for run in space.runs.list():
+        if run.pid is not None and run.pid != os.getpid():
+            kill(run)
+    space.close()
+
+
+def kill(run):
+    try:
+        os.kill(run.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def wait(condition, seconds=240):
+    end = monotonic() + seconds
+    while not condition():
+        assert monotonic() < end, "nothing happened"
+        sleep(0.02)
+
+
+def queue(workspace, demo, **settings):
+    return workspace.runs.create(demo.fingerprint, PlainConfig(**{"epochs": EPOCHS, **settings}))
+
+
+def results(workspace, run):
+    folder = workspace.runs.folder(run.id)
+    return [
+        np.load(folder / f"{name}.npy") for name in ("pseudo_labels", "predictions", "confidences")
+    ]
+
+
+def test_a_run_records_events_results_and_every_epochs_confidences(workspace, demo):
+    run = queue(workspace, demo, epochs=5)
+    told = []
+    ended = worker.run_training(workspace, run.id, on_event=told.append)
+    assert ended.state is RunState.FINISHED
+    stored = workspace.runs.events_after(run.id)
+    assert [seq for seq, _ in stored] == list(range(8))
+    assert [event for _, event in stored] == told
+    history = worker.confidence_history(workspace, run.id)
+    assert history.shape == (5, demo.candidates.sum())
+    confidences = results(workspace, run)[2]
+    assert np.array_equal(history[-1], confidences[demo.candidates > 0].astype(np.float16))
+    instances, labels = worker.load_graphs(workspace, run.id)
+    assert instances.n_instances == demo.n_instances
+    assert labels.n_labels == demo.n_labels
+    assert np.load(workspace.runs.folder(run.id) / "layout_pca.npy").shape == (400, 2)
+
+
+def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
+    here, there = queue(workspace, demo), queue(workspace, demo)
+    worker.run_training(workspace, here.id)
+    worker.launch(workspace, there.id)
+    wait(lambda: workspace.runs.get(there.id).state.is_ended)
+    for one, other in zip(results(workspace, here), results(workspace, there), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
+    settings = {"epochs": 1000, "batch_size": 16}
+    broken = queue(workspace, demo, **settings)
+    chance = random.Random(1)
+    kills = 0
+    while kills < 3:
+        worker.launch(workspace, broken.id)
+        wait(lambda: workspace.runs.get(broken.id).pid is not None)
+        before = workspace.runs.get(broken.id).epoch
+        wait(lambda at=before: workspace.runs.get(broken.id).epoch > at)
+        sleep(chance.uniform(0, 0.5))
+        run = workspace.runs.get(broken.id)
+        assert not run.state.is_ended, "too fast to be killed"
+        kill(run)
+        wait(lambda: worker.is_interrupted(workspace, workspace.runs.get(broken.id)))
+        kills += 1
+    worker.launch(workspace, broken.id)
+    wait(lambda: workspace.runs.get(broken.id).state.is_ended)
+    assert workspace.runs.get(broken.id).state is RunState.FINISHED
+    whole = queue(workspace, demo, **settings)
+    worker.run_training(workspace, whole.id)
+    for one, other in zip(results(workspace, whole), results(workspace, broken), strict=True):
+        assert np.array_equal(one, other)
+    events = workspace.runs.events_after(broken.id)
+    assert [seq for seq, _ in events] == list(range(1000 + 3))
+    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 1001))
+    one, other = (worker.confidence_history(workspace, run.id) for run in (whole, broken))
+    assert np.array_equal(one, other)
+
+
+def test_pause_holds_a_run_resume_lets_it_go_and_stop_keeps_its_results(workspace, demo):
+    run = queue(workspace, demo, epochs=100_000)
+    worker.launch(workspace, run.id)
+    wait(lambda: workspace.runs.get(run.id).epoch > 0)
+    workspace.runs.command(run.id, "pause")
+    wait(lambda: workspace.runs.get(run.id).state is RunState.PAUSED)
+    sleep(0.5)
+    held = workspace.runs.get(run.id).epoch
+    sleep(0.5)
+    assert workspace.runs.get(run.id).epoch == held
+    workspace.runs.command(run.id, "resume")
+    wait(lambda: workspace.runs.get(run.id).epoch > held)
+    workspace.runs.command(run.id, "stop")
+    wait(lambda: workspace.runs.get(run.id).state is RunState.STOPPED)
+    ended = workspace.runs.get(run.id)
+    assert workspace.runs.events_after(run.id)[-1][1].epochs == ended.epoch
+    assert results(workspace, run)[0].shape == demo.candidates.shape
+
+
+def test_no_more_runs_at_once_than_allowed_and_the_rest_follow(workspace, demo):
+    queued = [queue(workspace, demo, epochs=300) for _ in range(3)]
+    for run in queued:
+        worker.launch(workspace, run.id)
+    most = 0
+    while not all(workspace.runs.get(run.id).state.is_ended for run in queued):
+        most = max(most, sum(run.state is RunState.RUNNING for run in workspace.runs.list()))
+        sleep(0.02)
+    assert most == 1
+    assert {workspace.runs.get(run.id).state for run in queued} == {RunState.FINISHED}
+
+
+def test_a_run_is_never_worked_on_twice(workspace, demo):
+    run = queue(workspace, demo, epochs=100_000)
+    worker.launch(workspace, run.id)
+    wait(lambda: workspace.runs.get(run.id).epoch > 0)
+    with pytest.raises(StoreError, match="already at work"):
+        worker.run_training(workspace, run.id)
+    worker.stop(workspace, run.id)
+    wait(lambda: workspace.runs.get(run.id).state is RunState.STOPPED)
+
+
+def test_an_interrupted_run_can_be_stopped_with_its_last_checkpoint(workspace, demo):
+    run = queue(workspace, demo, epochs=100_000)
+    worker.launch(workspace, run.id)
+    folder = workspace.runs.folder(run.id)
+    wait(lambda: (folder / "checkpoint.npz").exists())
+    kill(workspace.runs.get(run.id))
+    wait(lambda: worker.is_interrupted(workspace, workspace.runs.get(run.id)))
+    worker.stop(workspace, run.id)
+    assert workspace.runs.get(run.id).state is RunState.STOPPED
+    assert results(workspace, run)[0].shape == demo.candidates.shape
+
+
+def test_a_damaged_checkpoint_only_costs_time(workspace, demo):
+    whole, broken = queue(workspace, demo, epochs=10), queue(workspace, demo, epochs=10)
+    (workspace.runs.folder(broken.id) / "checkpoint.npz").write_bytes(b"not an archive")
+    for run in (whole, broken):
+        worker.run_training(workspace, run.id)
+    assert np.array_equal(results(workspace, whole)[0], results(workspace, broken)[0])
+
+
+def test_a_failed_training_is_told_and_kept(workspace, demo):
+    run = queue(workspace, demo, loss="mse", learning_rate=10, weight_decay=1, epochs=30)
+    with pytest.raises(Exception, match="diverged"):
+        worker.run_training(workspace, run.id)
+    failed = workspace.runs.get(run.id)
+    assert failed.state is RunState.FAILED
+    assert "diverged" in failed.error
+    assert workspace.runs.events_after(run.id)[-1][1].state == "failed"
+
+
+def test_stop_from_another_thread_ends_after_a_whole_epoch(workspace, demo):
+    run, halt = queue(workspace, demo, epochs=100_000), threading.Event()
+    threading.Timer(1.0, halt.set).start()
+    ended = worker.run_training(workspace, run.id, stop=halt)
+    assert ended.state is RunState.STOPPED
+    assert ended.epoch >= 1
+
+
+def test_given_graphs_are_used(workspace, demo):
+    from core.graphs import build_instance_graph
+
+    run = queue(workspace, demo, epochs=1)
+    graph = build_instance_graph(np.random.default_rng(0).random((demo.n_instances, 3)), k=3)
+    worker.give_graphs(workspace, run.id, instance_graph=graph)
+    worker.run_training(workspace, run.id)
+    used, _ = worker.load_graphs(workspace, run.id)
+    assert (used.affinity != graph.affinity).nnz == 0
