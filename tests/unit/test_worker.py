@@ -82,7 +82,7 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
 
 
 def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    settings = {"epochs": 1000, "batch_size": 16}
+    settings = {"epochs": 600, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
     kills = 0
@@ -105,8 +105,8 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     for one, other in zip(results(workspace, whole), results(workspace, broken), strict=True):
         assert np.array_equal(one, other)
     events = workspace.runs.events_after(broken.id)
-    assert [seq for seq, _ in events] == list(range(1000 + 3))
-    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 1001))
+    assert [seq for seq, _ in events] == list(range(600 + 3))
+    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 601))
     one, other = (worker.confidence_history(workspace, run.id) for run in (whole, broken))
     assert np.array_equal(one, other)
 
