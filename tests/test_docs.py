@@ -15,6 +15,8 @@ def commands() -> list[tuple[str, str | None]]:
     group = typer.main.get_command(app)
     found = []
     for name, command in group.commands.items():
+        if command.hidden:
+            continue
         if hasattr(command, "commands"):
             found += [(f"plain {name} {sub}", one.help) for sub, one in command.commands.items()]
         else:
