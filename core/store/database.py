@@ -51,9 +51,9 @@ class Database:
     def __init__(
         self, url: str | URL, *, before_migration: Callable[["Database"], object] | None = None
     ) -> None:
-        self._url = _checked_url(url)
+        self.url = _checked_url(url)
         self._before_migration = before_migration
-        self._engine = _make_engine(self._url)
+        self._engine = _make_engine(self.url)
         # A snapshot for the whole block; SQLite has no other kind.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reader = self._engine.execution_options(**level)
@@ -72,22 +72,21 @@ class Database:
         cls, folder: Path, *, before_migration: Callable[["Database"], object] | None = None
     ) -> "Database":
         """Open the database that PLAIN_DATABASE_URL names, else `plain.db` in the folder."""
-        url = os.environ.get(URL_VARIABLE) or sqlite_url(Path(folder) / "plain.db")
-        return cls(url, before_migration=before_migration)
+        return cls(folder_url(folder), before_migration=before_migration)
 
     @property
     def path(self) -> Path | None:
         """The file of an SQLite database; none on PostgreSQL."""
-        return Path(self._url.database or "") if self.is_sqlite else None
+        return Path(self.url.database or "") if self.is_sqlite else None
 
     @property
     def is_sqlite(self) -> bool:
-        return self._url.get_backend_name() == "sqlite"
+        return self.url.get_backend_name() == "sqlite"
 
     @property
     def place(self) -> str:
         """Where it is, fit to be shown: the password is hidden."""
-        return str(self.path or self._url.render_as_string(hide_password=True))
+        return str(self.path or self.url.render_as_string(hide_password=True))
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -111,7 +110,8 @@ class Database:
             from sqlalchemy.dialects.sqlite import insert
         else:
             from sqlalchemy.dialects.postgresql import insert  # type: ignore[assignment]
-        return connection.execute(insert(table).on_conflict_do_nothing(), rows).rowcount
+        statement = insert(table).on_conflict_do_nothing().returning(*table.primary_key)
+        return len(connection.execute(statement, rows).all())
 
     def integrity(self) -> list[str]:
         """Return what is wrong inside the database; an empty list when it is sound."""
@@ -167,6 +167,12 @@ class Database:
     def _telling(self) -> Iterator[None]:
         with telling(self.place):
             yield
+
+
+def folder_url(folder: Path) -> URL:
+    """Return the address of a workspace's database."""
+    named = os.environ.get(URL_VARIABLE)
+    return _checked_url(named) if named else sqlite_url(Path(folder) / "plain.db")
 
 
 def sqlite_url(path: Path) -> URL:
