@@ -21,7 +21,8 @@ from core.errors import StoreError
 
 Array = npt.NDArray[Any]
 
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# numpy gives no number when it could write only a part of an array.
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None}
 
 
 @contextmanager
@@ -48,7 +49,7 @@ def telling_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_SPACE:
             hint = "Free some space and try again. What was stored before is unharmed."
-            raise StoreError("The disk is full.", f"{path}: {error.strerror}", hint) from error
+            raise StoreError("The disk is full.", f"{path}: {error}", hint) from error
         hint = "Check that the folder exists and is yours to write."
         raise StoreError("This cannot be written.", f"{path}: {error.strerror}", hint) from error
 
