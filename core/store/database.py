@@ -10,14 +10,14 @@ What holds on both:
 - What a user can cause (disk full, read-only, damaged, locked, unreachable) is a `StoreError`.
   Any other error of the driver is a bug and raised as it is.
 
-On SQLite a write is on the disk when it returns (synchronous=FULL), unless it says that losing
-the last moments to a power cut is harmless (`durable=False`: NORMAL, several times faster).
+On SQLite a write is on the disk when it returns, unless it says that losing the last moments to a
+power cut is harmless (`durable=False`, several times faster). A killed process loses neither.
 """
 
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import uniform
 from time import monotonic, sleep
@@ -29,6 +29,7 @@ from sqlalchemy.engine import URL, make_url
 
 from core.errors import StoreError
 from core.store import schema
+from core.store.files import telling_disk
 
 URL_VARIABLE = "PLAIN_DATABASE_URL"
 BUSY_SECONDS = 30.0
@@ -58,10 +59,7 @@ class Database:
         # A snapshot for the whole block; SQLite has no other kind.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reader = self._engine.execution_options(**level)
-        self._writers = {
-            durable: self._engine.execution_options(plain_synchronous=level)
-            for durable, level in ((True, "FULL"), (False, "NORMAL"))
-        }
+        self._writer = self._engine.execution_options(plain_writes=True)
         try:
             self._open()
         except BaseException:
@@ -98,10 +96,12 @@ class Database:
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
         """Change the database: all of the block is committed, or nothing when it raises."""
-        with self._telling(), self._writers[durable].begin() as connection:
+        with self._telling(), self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
             yield connection
+        if durable and self.path:
+            _sync_write_ahead_log(self.path)
 
     def insert_new(self, connection: Connection, table: sa.Table, rows: list[Any]) -> int:
         """Insert rows; those whose key is already there are ignored. Return how many were new."""
@@ -159,9 +159,12 @@ class Database:
         """Switch once; the file remembers. SQLite does not wait for others here, so we do."""
         connection = self._engine.raw_connection()
         try:
-            _insist(connection.driver_connection, "PRAGMA journal_mode=WAL")
+            (mode,) = _insist(connection.driver_connection, "PRAGMA journal_mode=WAL")
         finally:
             connection.close()
+        if mode != "wal":
+            hint = "Choose a workspace on a local disk."
+            raise StoreError("This folder cannot hold a database.", self.place, hint)
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
@@ -235,16 +238,26 @@ def _make_engine(url: URL) -> Engine:
 def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin transactions; we do
     connection.execute("PRAGMA foreign_keys=ON")
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _sync_write_ahead_log(database: Path) -> None:
+    """Bring what was committed to the disk, without the lock, so that writers wait together.
+
+    With synchronous=FULL SQLite would do it under the lock: four writers then wait in a row.
+    A log that is not there was just brought into the database, and synced, by SQLite.
+    """
+    log = database.with_name(f"{database.name}-wal")
+    with telling_disk(log), suppress(FileNotFoundError), open(log, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 def _begin_sqlite(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
-    synchronous = connection.get_execution_options().get("plain_synchronous")
-    if synchronous is None:
-        driver.execute("BEGIN")
-    else:
-        driver.execute(f"PRAGMA synchronous={synchronous}")
+    if connection.get_execution_options().get("plain_writes"):
         _begin_immediate(driver)
+    else:
+        driver.execute("BEGIN")
 
 
 def _begin_immediate(driver: sqlite3.Connection) -> None:
@@ -259,12 +272,12 @@ def _begin_immediate(driver: sqlite3.Connection) -> None:
         driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
 
 
-def _insist(driver: Any, statement: str) -> None:
+def _insist(driver: Any, statement: str) -> Any:
+    """Execute a statement again and again while the database is busy; return its first row."""
     give_up = monotonic() + BUSY_SECONDS
     while True:
         try:
-            driver.execute(statement)
-            return
+            return driver.execute(statement).fetchone()
         except sqlite3.OperationalError as error:
             if not _is_busy(error) or monotonic() > give_up:
                 raise

@@ -53,10 +53,22 @@ def test_the_promised_settings_are_in_force(tmp_path):
         assert pragma(connection, "journal_mode") == "wal"
         assert pragma(connection, "foreign_keys") == 1
         assert pragma(connection, "busy_timeout") == 30_000
-    for durable, level in ((True, 2), (False, 1)):
-        with database.write(durable=durable) as connection:
-            assert pragma(connection, "synchronous") == level
-            assert pragma(connection, "busy_timeout") == 30_000
+        assert pragma(connection, "synchronous") == 1
+    with database.write() as connection:
+        assert pragma(connection, "busy_timeout") == 30_000
+
+
+def test_a_durable_write_is_brought_to_the_disk(tmp_path, monkeypatch):
+    workspace, synced = Workspace(tmp_path), []
+    monkeypatch.setattr(
+        module.os, "fsync", lambda file: synced.append(os.readlink(f"/proc/self/fd/{file}"))
+    )
+    with workspace.database.write(durable=False):
+        pass
+    assert synced == []
+    with workspace.database.write():
+        pass
+    assert synced == [str(tmp_path / "plain.db-wal")]
 
 
 def test_a_write_takes_the_lock_when_it_begins(tmp_path):
