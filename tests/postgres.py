@@ -17,7 +17,7 @@ def find(program: str) -> str | None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
-    """The address of a running server, without the name of a database."""
+    """The address of a running server, with a place for the name of a database."""
     if not (find("initdb") and find("pg_ctl")):
         pytest.skip("no initdb and pg_ctl on the PATH or under /usr/lib/postgresql")
     pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -47,13 +47,11 @@ def run(user: str | None, program: str, *arguments: object) -> None:
 
 
 @pytest.fixture
-def postgres_url(postgres_server: str) -> Iterator[str]:
-    """The address of a new, empty database; gone after the test."""
+def postgres_url(postgres_server: str) -> str:
+    """The address of an empty database: a schema of its own, which is made faster than one."""
     import psycopg
 
-    name = f"test_{os.urandom(6).hex()}"
-    plain = postgres_server.format("postgres").replace("+psycopg", "")
-    with psycopg.connect(plain, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-        yield postgres_server.format(name)
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    name, address = f"test_{os.urandom(6).hex()}", postgres_server.format("postgres")
+    with psycopg.connect(address.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"

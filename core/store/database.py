@@ -208,8 +208,10 @@ def _checked_url(given: str | URL) -> URL:
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise _bad_url(f"it begins with {url.drivername!r}")
-    if url.drivername == "sqlite" and not url.database:
-        raise _bad_url("it names no file")
+    if url.drivername == "sqlite":
+        if url.database in (None, "", ":memory:"):
+            raise _bad_url("it names no file")
+        url = url.set(database=os.path.abspath(str(url.database)))
     return url
 
 
@@ -287,7 +289,6 @@ def _insist(driver: Any, statement: str) -> Any:
 def _prepare_postgres(connection: Any, _record: object) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
-        cursor.execute("SET TIME ZONE 'UTC'")
     connection.commit()
 
 

@@ -2,7 +2,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from postgres import postgres_server, postgres_url  # noqa: F401  (fixtures)
 from store_actors import small_data, start
 
 from core.config import PlainConfig
@@ -140,7 +139,7 @@ def test_what_is_no_backup_is_refused_and_nothing_changes(workspace, tmp_path, k
     assert uids(workspace) == ["one"]
 
 
-def test_postgres_has_its_own_tools(tmp_path, postgres_url, monkeypatch):  # noqa: F811
+def test_postgres_has_its_own_tools(tmp_path, postgres_url, monkeypatch):
     monkeypatch.setenv("PLAIN_DATABASE_URL", postgres_url)
     workspace = Workspace(tmp_path)
     with pytest.raises(StoreError, match="pg_dump"):

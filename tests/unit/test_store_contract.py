@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from postgres import postgres_server, postgres_url  # noqa: F401  (fixtures)
 from store_actors import epoch_event, small_data, start, start_all
 
 from core.config import PlainConfig
@@ -447,7 +446,7 @@ class TestDatabase:
             assert reader.scalar(name) == "changed"
 
     def test_two_processes_may_open_a_fresh_workspace_at_once(self, folder):
-        openers = [start("open_fresh", folder) for _ in range(4)]
+        openers = [start("open_fresh", folder) for _ in range(2)]
         assert len(set(start_all(openers))) == 1
         workspace = Workspace(folder)
         assert [row.name for row in workspace.datasets()] == ["raced"]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from postgres import postgres_server, postgres_url  # noqa: F401  (fixtures)
 from store_actors import small_data, start
 
 from core.config import PlainConfig
@@ -268,7 +267,14 @@ def test_kill_in_mid_burst_keeps_what_was_acknowledged(tmp_path):
 
 @pytest.mark.parametrize(
     "url",
-    ["mysql://x/y", "nonsense", "sqlite://", "postgresql+psycopg2://x/y", "postgresql://h:x/"],
+    [
+        "mysql://x/y",
+        "nonsense",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "postgresql+psycopg2://x/y",
+        "postgresql://h:x/",
+    ],
 )
 def test_an_address_that_is_none_is_told(tmp_path, monkeypatch, url):
     monkeypatch.setenv("PLAIN_DATABASE_URL", url)
@@ -284,18 +290,18 @@ def test_a_server_that_does_not_answer_is_told_without_the_password():
     assert "127.0.0.1" in error.value.detail
 
 
-def test_a_missing_postgres_database_or_user_is_told(postgres_server):  # noqa: F811
+def test_a_missing_postgres_database_or_user_is_told(postgres_server):
     with pytest.raises(StoreError, match="nowhere"):
         Database(postgres_server.format("nowhere"))
     with pytest.raises(StoreError, match="stranger"):
         Database(postgres_server.format("postgres").replace("plain@", "stranger@"))
 
 
-def test_postgres_addresses_may_be_short(postgres_url):  # noqa: F811
+def test_postgres_addresses_may_be_short(postgres_url):
     assert not Database(postgres_url.replace("+psycopg", "")).is_sqlite
 
 
-def test_a_postgres_connection_that_was_cut_is_replaced(postgres_url):  # noqa: F811
+def test_a_postgres_connection_that_was_cut_is_replaced(postgres_url):
     database = Database(postgres_url)
     cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
     other = Database(postgres_url)

@@ -137,3 +137,14 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
         file.writelines([b"half", None])
     assert files.read_json(path) == 1
     assert [one.name for one in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_what_killed_writers_left_is_removed_by_age(tmp_path):
+    (tmp_path / ".a.npz.1234.tmp").write_bytes(b"")
+    (tmp_path / ".folder.1234.tmp").mkdir()
+    (tmp_path / "a.npz").write_bytes(b"")
+    files.remove_leftovers(tmp_path, older_than=60)
+    assert len(list(tmp_path.iterdir())) == 3
+    files.remove_leftovers(tmp_path)
+    files.remove_leftovers(tmp_path / "none")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.npz"]
