@@ -1,8 +1,6 @@
-"""What is kept: the workspace with its data sets, runs and decisions. Never imports torch.
+"""What is kept: the workspace with its data sets, runs and decisions. Never imports torch."""
 
-Copies of the database are made and restored by `core.store.backup`.
-"""
-
+from core.store.backup import automatic_backup, backup, backups, restore
 from core.store.database import Database
 from core.store.decisions import Decision, DecisionStore
 from core.store.runs import RunRow, RunState, RunStore
@@ -17,4 +15,8 @@ __all__ = [
     "RunState",
     "RunStore",
     "Workspace",
+    "automatic_backup",
+    "backup",
+    "backups",
+    "restore",
 ]

@@ -1,14 +1,22 @@
 import sqlite3
 from contextlib import closing
+from importlib import import_module
 
 import pytest
 from store_actors import small_data, start
 
 from core.config import PlainConfig
 from core.errors import StoreError
-from core.store import Decision, RunState, Workspace, schema
-from core.store import backup as module
-from core.store.backup import automatic_backup, backup, backups, restore
+from core.store import (
+    Decision,
+    RunState,
+    Workspace,
+    automatic_backup,
+    backup,
+    backups,
+    restore,
+    schema,
+)
 
 
 @pytest.fixture
@@ -90,6 +98,7 @@ def test_restore_waits_for_no_run_but_refuses(workspace, monkeypatch):
     with pytest.raises(StoreError, match="at work"):
         restore(workspace.folder, copy)
     assert workspace.runs.get(run.id).state is RunState.RUNNING
+    module = import_module("core.store.backup")
     monkeypatch.setattr(module, "ALIVE_SECONDS", -1.0)  # a dead run is no reason to refuse
     restore(workspace.folder, copy)
     assert workspace.runs.list() == []
