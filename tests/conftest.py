@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from postgres import postgres_server, postgres_url  # noqa: F401  (fixtures)
 
 SHARED = Path(__file__).parents[2] / "shared"
 

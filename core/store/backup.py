@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
 from core.errors import StoreError
-from core.store.database import BUSY_SECONDS, Database, sqlite_url, telling
+from core.store.database import BUSY_SECONDS, Database, folder_url, sqlite_url, telling
 from core.store.files import sync_folder, telling_disk
 from core.store.schema import check_version, runs
 
@@ -64,19 +64,20 @@ def restore(folder: Path | str, copy: Path | str) -> Path:
         The copy is not a sound database of a known version, or a run is at work.
     """
     folder, copy = Path(folder).expanduser().absolute(), Path(copy)
-    path = folder / "plain.db"
+    path = _sqlite_file(folder_url(folder))
     _check(copy)
     if path.exists() and _is_damaged(path):
         kept = _set_aside(path)
     else:
-        kept = _keep_present(sqlite_url(path), folder / "backups")
+        kept = _keep_present(path, folder / "backups")
     with telling(str(path)):
         _copy(copy, path)
     Database(sqlite_url(path)).close()  # brings an older copy up to date
     return kept
 
 
-def _keep_present(url: URL, folder: Path) -> Path:
+def _keep_present(path: Path, folder: Path) -> Path:
+    url = sqlite_url(path)
     with closing(Database(url, before_migration=lambda old: copy_database(old, folder))) as present:
         _refuse_while_running(present)
         return copy_database(present, folder)
@@ -84,16 +85,14 @@ def _keep_present(url: URL, folder: Path) -> Path:
 
 def copy_database(database: Database, folder: Path) -> Path:
     """Copy an SQLite database to a dated file in the folder; the copy is checked."""
-    if database.path is None:
-        hint = "Use PostgreSQL's own tool: pg_dump --format=custom --file=plain.dump <database>."
-        raise StoreError("This database is not a file that could be copied.", "", hint)
+    source = _sqlite_file(database.url)
     target = folder / datetime.now(UTC).strftime(_STAMP)
     temporary = folder / f".{target.name}.{uuid4().hex[:8]}.tmp"
     with telling_disk(target):
         folder.mkdir(parents=True, exist_ok=True)
     try:
         with telling(str(target)):
-            _copy(database.path, temporary)
+            _copy(source, temporary)
             _make_single_file(temporary)
         _check(temporary)
         with telling_disk(target):
@@ -102,6 +101,14 @@ def copy_database(database: Database, folder: Path) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def _sqlite_file(url: URL) -> Path:
+    if url.get_backend_name() != "sqlite":
+        place = url.render_as_string(hide_password=True)
+        hint = "Use PostgreSQL's own tools, pg_dump and pg_restore."
+        raise StoreError("Only SQLite databases are copied and restored here.", place, hint)
+    return Path(url.database or "")
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -52,7 +52,7 @@ class Decision(BaseModel):
 
 
 Decisions: TypeAlias = list[Decision]
-Rows: TypeAlias = Iterable[sa.Row[Any]]
+_FIELDS = tuple(column.name for column in decisions.columns)
 
 
 class DecisionStore:
@@ -92,7 +92,10 @@ class DecisionStore:
         return [_decision(row) for row in self._rows(fingerprint, instance_id, label)]
 
     def count(self, fingerprint: str) -> int:
-        """Return how many rows are stored, undone ones and undos too."""
+        """Return how many rows are stored, undone ones and undos too.
+
+        It only ever grows, so it tells whether anything else computed here is still so.
+        """
         query = select(sa.func.count()).where(decisions.c.fingerprint == fingerprint)
         with self._database.read() as connection:
             return connection.scalar(query) or 0
@@ -117,8 +120,8 @@ class DecisionStore:
         if label is not None:
             query = query.where(decisions.c.label == label)
         with self._database.read() as connection:
-            return list(connection.execute(query.order_by(decisions.c.id)))
+            return list(connection.execute(query.order_by(decisions.c.id)).all())
 
 
 def _decision(row: sa.Row[Any]) -> Decision:
-    return Decision(**row._mapping)
+    return Decision(**dict(zip(_FIELDS, row, strict=True)))

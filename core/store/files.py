@@ -7,10 +7,12 @@ a crash the old file or the new one is there, never a part. Readers say which fi
 import errno
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from time import time
 from typing import IO, Any
 from uuid import uuid4
 
@@ -21,7 +23,8 @@ from core.errors import StoreError
 
 Array = npt.NDArray[Any]
 
-_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+# numpy gives no number when it could write only a part of an array.
+_NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None}
 
 
 @contextmanager
@@ -48,7 +51,7 @@ def telling_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_SPACE:
             hint = "Free some space and try again. What was stored before is unharmed."
-            raise StoreError("The disk is full.", f"{path}: {error.strerror}", hint) from error
+            raise StoreError("The disk is full.", f"{path}: {error}", hint) from error
         hint = "Check that the folder exists and is yours to write."
         raise StoreError("This cannot be written.", f"{path}: {error.strerror}", hint) from error
 
@@ -61,6 +64,17 @@ def sync_folder(folder: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+
+
+def remove_leftovers(folder: Path, older_than: float = 0.0) -> None:
+    """Remove what killed writers left under temporary names, if older than so many seconds.
+
+    Only with an age where others may be writing into the same folder.
+    """
+    for path in folder.glob(".*.tmp*"):
+        with suppress(OSError):
+            if time() - path.stat().st_mtime >= older_than:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def write_array(path: Path, array: Array) -> None:

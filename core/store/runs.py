@@ -207,7 +207,8 @@ class RunStore:
     def command(self, run_id: str, command: Command) -> None:
         """Ask a run to pause, resume or stop; the last one asked holds, but nothing undoes stop.
 
-        A queued run is stopped at once, for it has no process that could answer.
+        A queued run is stopped at once, for it has no process that could answer. What asks for
+        the present state is kept too: the process may be about to leave it.
         """
         with self._database.write() as connection:
             run = _get(connection, run_id)
@@ -216,8 +217,7 @@ class RunStore:
             if run.state is RunState.QUEUED:
                 _answer_for_queued(connection, run, command)
             elif run.command != "stop":
-                done = _ANSWERED_BY[run.state] == command  # such as resuming what is not paused yet
-                _update(connection, run_id, command=None if done else command)
+                _update(connection, run_id, command=command)
 
     def pending_command(self, run_id: str) -> Command | None:
         """Return what the run was asked and has not done yet; cheap enough to ask all the time."""

@@ -69,6 +69,8 @@ class Workspace:
         with files.telling_disk(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=self.folder).close()
+        for name in ("datasets", "backups"):
+            files.remove_leftovers(self.folder / name, older_than=24 * 3600)
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
         self.runs = RunStore(self.database, self.folder)
         self.decisions = DecisionStore(self.database)

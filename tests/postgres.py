@@ -1,0 +1,57 @@
+"""A PostgreSQL server of our own for the tests, started from whatever Debian or the PATH offers."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def find(program: str) -> str | None:
+    packaged = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{program}"), reverse=True)
+    return shutil.which(program) or next((str(path) for path in packaged), None)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """The address of a running server, with a place for the name of a database."""
+    if not (find("initdb") and find("pg_ctl")):
+        pytest.skip("no initdb and pg_ctl on the PATH or under /usr/lib/postgresql")
+    pytest.importorskip("psycopg", reason="psycopg is not installed")
+    # A socket's path must be short, and the folder open to the server's user: not tmp_path.
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    user = None
+    if os.geteuid() == 0:  # initdb refuses root
+        user = "nobody"
+        shutil.chown(folder, user)
+    data, log = folder / "data", folder / "log"
+    options = f"-c listen_addresses='' -k {folder} -c max_connections=60"
+    try:
+        run(user, "initdb", "-D", data, "-U", "plain", "-A", "trust", "-E", "UTF8", "--no-sync")
+        run(user, "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start")
+        yield f"postgresql+psycopg://plain@/{{}}?host={folder}"
+    finally:
+        if (data / "postmaster.pid").exists():
+            run(user, "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        shutil.rmtree(folder)
+
+
+def run(user: str | None, program: str, *arguments: object) -> None:
+    command = [str(find(program)), *map(str, arguments)]
+    subprocess.run(
+        command, user=user, cwd="/", check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+    )
+
+
+@pytest.fixture
+def postgres_url(postgres_server: str) -> str:
+    """The address of an empty database: a schema of its own, which is made faster than one."""
+    import psycopg
+
+    name, address = f"test_{os.urandom(6).hex()}", postgres_server.format("postgres")
+    with psycopg.connect(address.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{address}&options=-csearch_path%3D{name}"
