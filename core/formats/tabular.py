@@ -137,17 +137,19 @@ class _Arrays:
         if not self.n:
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
         table = concatenated(self.rest)
+        ids, display = self._ids(table), _display(table, self.mapping.display)
         label_names, candidates = self._candidates(table, offered)
+        truth = self._truth(table, label_names)
         features, feature_names = self._features(table)
         try:
             dataset = CandidateDataset(
                 features=features,
                 candidates=candidates,
                 label_names=label_names,
-                ids=self._ids(table),
+                ids=ids,
                 feature_names=feature_names,
-                truth=self._truth(table, label_names),
-                display=_display(table, self.mapping.display),
+                truth=truth,
+                display=display,
             )
         except DatasetError as error:
             raise DatasetError([*self.findings.problems(), *error.problems]) from None
