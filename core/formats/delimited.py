@@ -9,7 +9,8 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +31,8 @@ Separator = Literal[",", ";", "\t", "|"]
 
 SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
 SCAN_BYTES = 2**22
-MIN_BLOCK, MAX_BLOCK = 2**20, 2**28
+SAMPLE_BYTES = 2**20
+MIN_BLOCK, MAX_BLOCK = 2**22, 2**28
 MAX_HEADER = 2**25
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 FORMULA = r"\A'*[=+\-@\t\r]"
@@ -271,7 +273,7 @@ def _load(
     while True:
         findings = Findings()
         try:
-            batches = _stream(source, types, findings)
+            batches = _ahead(_stream(source, types, findings))
             return (
                 to_dataset(batches, mapping, source.text.n_lines + 1, findings),
                 mapping,
@@ -292,28 +294,37 @@ def _cuts_a_row(error: Exception) -> bool:
 
 def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
     """Return the first rows, read with the decimal mark that makes sense of them."""
-    source, sample = _sample(source)
+    sample = _sample(source)
     if source.separator != "," and _has_decimal_commas(sample):
-        source, sample = _sample(replace(source, decimal=","))
+        source = replace(source, decimal=",")
+        sample = _sample(source)
     return source, sample
 
 
-def _sample(source: _Source) -> tuple[_Source, pa.Table]:
+def _sample(source: _Source) -> pa.Table:
+    """Return the first rows with the types that pyarrow infers for them."""
+    n_bytes = SAMPLE_BYTES
     while True:
         findings = Findings()
-        rows = _stream(source, {}, findings)
-        try:
-            batch = next(rows, None)
-        except pa.ArrowInvalid as error:
-            if not _cuts_a_row(error) or source.block >= MAX_BLOCK:
-                raise
-            source = replace(source, block=4 * source.block)
-            continue
-        rows.close()
-        if batch is None or not batch.num_rows:
+        head, is_all = _beginning(source, n_bytes)
+        piece = replace(source, offset=0, block=len(head) + 1)
+        batches = list(_parsed(io.BytesIO(head), piece, {}, findings))
+        if any(batch.num_rows for batch in batches):
+            return pa.Table.from_batches(batches)
+        if is_all:
             findings.stop_if_fatal()
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
-        return source, pa.Table.from_batches([batch])
+        n_bytes *= 8
+
+
+def _beginning(source: _Source, n_bytes: int) -> tuple[bytes, bool]:
+    """Return whole lines from where the rows begin, and whether these are all."""
+    with source.text.path.open("rb") as file:
+        file.seek(source.offset)
+        head = file.read(min(n_bytes, MAX_BLOCK))
+    if len(head) < n_bytes:
+        return head, True
+    return head[: head.rfind(b"\n") + 1], False
 
 
 def _has_decimal_commas(sample: pa.Table) -> bool:
@@ -342,24 +353,39 @@ def _flag_type(seen: pa.DataType) -> pa.DataType:
 
 def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
-) -> Generator[pa.RecordBatch, None, None]:
-    """Give the rows in batches; rows of the wrong length are findings."""
+) -> Iterator[pa.RecordBatch]:
+    """Give all rows in batches; rows of the wrong length are findings."""
     with source.text.path.open("rb") as file:
-        try:
-            reader = _reader(file, source, types, findings)
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
-                return
-            raise
-        with reader:
-            for batch in reader:
-                yield _unescaped(batch)
+        file.seek(source.offset)
+        yield from _parsed(file, source, types, findings)
+
+
+def _parsed(
+    file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
+) -> Iterator[pa.RecordBatch]:
+    try:
+        reader = _reader(file, source, types, findings)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        raise
+    with reader:
+        for batch in reader:
+            yield _unescaped(batch)
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the same batches, the next one parsed by another thread meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
 
 
 def _reader(
     file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Any:
-    file.seek(source.offset)
     return pacsv.open_csv(
         file,
         read_options=pacsv.ReadOptions(column_names=list(source.names), block_size=source.block),
