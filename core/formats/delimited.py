@@ -32,7 +32,7 @@ Separator = Literal[",", ";", "\t", "|"]
 SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
 SCAN_BYTES = 2**22
 SAMPLE_BYTES = 2**20
-MIN_BLOCK, MAX_BLOCK = 2**22, 2**28
+MIN_BLOCK, MAX_BLOCK = 2**21, 2**28
 MAX_HEADER = 2**25
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 FORMULA = r"\A'*[=+\-@\t\r]"
