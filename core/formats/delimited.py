@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -233,15 +234,21 @@ def _whole_record(file: IO[bytes], line: str) -> str:
 
 def _separator(text: str) -> Separator | None:
     """Return what cuts the header into several cells and the next lines into as many."""
-    best: tuple[float, int, Separator] | None = None
-    for separator in SEPARATORS:
-        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    rated = [(*_fit(text, separator), separator) for separator in SEPARATORS]
+    _, n_cells, best = max(rated, key=lambda one: one[:2])
+    return best if n_cells > 1 else None
+
+
+def _fit(text: str, separator: Separator) -> tuple[float, int]:
+    """Return which share of the first lines has as many cells as the header, and how many."""
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
         header = next((record for record in records if record), [])
-        sizes = [len(record) for record, _ in zip(records, range(20), strict=False) if record][:-1]
-        agree = (1 + sum(size == len(header) for size in sizes)) / (1 + len(sizes))
-        if len(header) > 1 and (best is None or (agree, len(header)) > best[:2]):
-            best = agree, len(header), separator
-    return None if best is None else best[2]
+        sizes = [len(record) for record in islice(records, 20) if record][:-1]
+    except csv.Error:  # a cell without end: not this separator
+        return 0.0, 0
+    agree = sum(size == len(header) for size in sizes)
+    return ((1 + agree) / (1 + len(sizes)), len(header)) if len(header) > 1 else (0.0, 0)
 
 
 def _unique(names: list[str], findings: Findings) -> tuple[str, ...]:

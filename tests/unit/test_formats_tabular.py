@@ -291,6 +291,15 @@ def test_wide_and_mostly_empty_tables_are_kept_sparse(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read.features.toarray(), features)
 
 
+def test_a_header_of_many_columns_is_read(tmp_path: Path) -> None:
+    header = ",".join([*(f"feature_{i}" for i in range(20_000)), "label_a"])
+    row = ",".join(["1.5"] * 20_000)
+    result = read_text(tmp_path, f"{header}\n{row},1\n{row},0\n{row},1\n")
+    assert result.dataset.features.shape == (3, 20_000)
+    with pytest.raises(DatasetError, match="at most 50,000 columns"):
+        read_text(tmp_path, HOSTILE["columns.csv"]())
+
+
 def test_json_as_columns_as_rows_and_below_a_key(tmp_path: Path) -> None:
     columns = {"id": ["a", "b", "c"], "x": [1, 2.5, 3], "labels": [["p"], [], ["p", "q"]]}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
