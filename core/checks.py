@@ -43,8 +43,8 @@ class Summary(BaseModel):
     has_truth: bool
     noise: float | None = Field(description="Share of candidates that are false.")
     noise_is_estimate: bool = Field(
-        description="Whether noise is estimated: it is then too low where false candidates "
-        "resemble true ones."
+        description="Whether noise is a rough estimate: too low where false candidates resemble "
+        "true ones, too high where features tell labels apart poorly."
     )
 
 
@@ -84,8 +84,11 @@ def estimate_noise(dataset: CandidateDataset) -> float | None:
     Per label, candidates mix true and false ones; instances without the label are clean
     negatives. If false candidates were drawn at random, the share of them is the least ratio of
     the two groups' distributions of any score, here the share of neighbours offered the label
-    (best-bin estimation, Garg et al., NeurIPS 2021). Where false candidates resemble true ones it
-    is too low. None when no label has enough candidates.
+    (best-bin estimation, Garg et al., NeurIPS 2021). None when no label has enough candidates.
+
+    Rough: with 1 or 3 random false candidates added to six public sets it was within 0.1 of the
+    truth in 8 of 12 cases and up to 0.36 too high where neighbours say little (corel5k); on real
+    noise that resembles true labels it was 0.43 too low (mirflickr).
     """
     rows = _some_rows(dataset.n_instances)
     offered = dataset.candidates[rows] > 0

@@ -9,7 +9,7 @@ nothing is unpickled, and a file appears under its name only when it is complete
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -107,13 +107,15 @@ def write(
         then nothing is left behind.
     """
     path = Path(path)
-    save = _writer(path, format)
-    if path.exists() and not force:
-        raise ExportError("The file exists already.", str(path), "Choose another name, or force.")
+    save, siblings = _writer(path, format)
+    taken = [one.name for one in (path, *siblings) if one.exists()]
+    if taken and not force:
+        hint = "Choose another name, or force."
+        raise ExportError("A file exists already.", ", ".join(taken), hint)
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".plain-") as folder:
             save(dataset, Path(folder) / path.name, mapping, resolution)
-            _move_all(Path(folder), path, force)
+            _move_all(Path(folder), path, siblings)
     except PlainError:
         raise
     except Exception as error:
@@ -192,7 +194,8 @@ def _damaged(error: Exception) -> DatasetError:
     return DatasetError([Problem("the file cannot be understood", fix, True, value=found)])
 
 
-def _writer(path: Path, name: str | None) -> Callable[..., None]:
+def _writer(path: Path, name: str | None) -> tuple[Callable[..., None], list[Path]]:
+    """Return what writes this format, and the paths of files it may put beside the main one."""
     known = formats()
     by_name = [one for one in _by_name(path) if hasattr(one, "write")]
     chosen = by_name[0] if name is None and by_name else known.get(name or "")
@@ -202,20 +205,19 @@ def _writer(path: Path, name: str | None) -> Callable[..., None]:
         raise ExportError(
             "This format cannot be written.", f"Got {name or path.suffix!r}.", f"Use one of {able}."
         )
-    return cast(Callable[..., None], save)
+    siblings: Any = getattr(chosen, "siblings", None)
+    return save, siblings(path) if siblings else []
 
 
-def _move_all(folder: Path, path: Path, force: bool) -> None:
+def _move_all(folder: Path, path: Path, siblings: Sequence[Path]) -> None:
     """Give complete files their names: those beside the main one first, the main one last."""
     made = sorted(folder.iterdir(), key=lambda one: one.name == path.name)
-    targets = [path.with_name(one.name) for one in made]
-    taken = [target.name for target in targets if target.exists() and not force]
-    if taken:
-        raise ExportError(
-            "A file exists already.", ", ".join(taken), "Choose another name, or force."
-        )
-    for one, target in zip(made, targets, strict=True):
+    for one in made:
         _sync(one)
+    for stale in siblings:  # of the file that is replaced: they would be read with the new one
+        stale.unlink(missing_ok=True)
+    for one in made:
+        target = path.with_name(one.name)
         if target.is_dir():
             shutil.rmtree(target)
         os.replace(one, target)

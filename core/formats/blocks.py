@@ -6,7 +6,6 @@ Wide, mostly empty tables are kept sparse.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -33,17 +32,9 @@ class RowBlock:
         n_new = len(columns[0])
         self._reserve(self._n + n_new)
         target = self._array[self._n : self._n + n_new]
-
-        def fill(start: int) -> None:
+        for start in range(0, n_new, BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             target[rows] = np.array([column[rows] for column in columns], target.dtype).T
-
-        starts = range(0, n_new, BLOCK_ROWS)
-        if len(starts) > 1:
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(fill, starts))
-        elif n_new:
-            fill(0)
         self._n += n_new
 
     def array(self) -> npt.NDArray[Any]:

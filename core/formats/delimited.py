@@ -9,9 +9,11 @@ import csv
 import io
 import re
 import tempfile
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -30,7 +32,8 @@ Separator = Literal[",", ";", "\t", "|"]
 
 SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
 SCAN_BYTES = 2**22
-MIN_BLOCK, MAX_BLOCK = 2**20, 2**28
+SAMPLE_BYTES = 2**20
+MIN_BLOCK, MAX_BLOCK = 2**21, 2**28
 MAX_HEADER = 2**25
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 FORMULA = r"\A'*[=+\-@\t\r]"
@@ -231,15 +234,21 @@ def _whole_record(file: IO[bytes], line: str) -> str:
 
 def _separator(text: str) -> Separator | None:
     """Return what cuts the header into several cells and the next lines into as many."""
-    best: tuple[float, int, Separator] | None = None
-    for separator in SEPARATORS:
-        records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    rated = [(*_fit(text, separator), separator) for separator in SEPARATORS]
+    _, n_cells, best = max(rated, key=lambda one: one[:2])
+    return best if n_cells > 1 else None
+
+
+def _fit(text: str, separator: Separator) -> tuple[float, int]:
+    """Return which share of the first lines has as many cells as the header, and how many."""
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
         header = next((record for record in records if record), [])
-        sizes = [len(record) for record, _ in zip(records, range(20), strict=False) if record][:-1]
-        agree = (1 + sum(size == len(header) for size in sizes)) / (1 + len(sizes))
-        if len(header) > 1 and (best is None or (agree, len(header)) > best[:2]):
-            best = agree, len(header), separator
-    return None if best is None else best[2]
+        sizes = [len(record) for record in islice(records, 20) if record][:-1]
+    except csv.Error:  # a cell without end: not this separator
+        return 0.0, 0
+    agree = sum(size == len(header) for size in sizes)
+    return ((1 + agree) / (1 + len(sizes)), len(header)) if len(header) > 1 else (0.0, 0)
 
 
 def _unique(names: list[str], findings: Findings) -> tuple[str, ...]:
@@ -271,7 +280,7 @@ def _load(
     while True:
         findings = Findings()
         try:
-            batches = _stream(source, types, findings)
+            batches = _ahead(_stream(source, types, findings))
             return (
                 to_dataset(batches, mapping, source.text.n_lines + 1, findings),
                 mapping,
@@ -292,28 +301,37 @@ def _cuts_a_row(error: Exception) -> bool:
 
 def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
     """Return the first rows, read with the decimal mark that makes sense of them."""
-    source, sample = _sample(source)
+    sample = _sample(source)
     if source.separator != "," and _has_decimal_commas(sample):
-        source, sample = _sample(replace(source, decimal=","))
+        source = replace(source, decimal=",")
+        sample = _sample(source)
     return source, sample
 
 
-def _sample(source: _Source) -> tuple[_Source, pa.Table]:
+def _sample(source: _Source) -> pa.Table:
+    """Return the first rows with the types that pyarrow infers for them."""
+    n_bytes = SAMPLE_BYTES
     while True:
         findings = Findings()
-        rows = _stream(source, {}, findings)
-        try:
-            batch = next(rows, None)
-        except pa.ArrowInvalid as error:
-            if not _cuts_a_row(error) or source.block >= MAX_BLOCK:
-                raise
-            source = replace(source, block=4 * source.block)
-            continue
-        rows.close()
-        if batch is None or not batch.num_rows:
+        head, is_all = _beginning(source, n_bytes)
+        piece = replace(source, offset=0, block=len(head) + 1)
+        batches = list(_parsed(io.BytesIO(head), piece, {}, findings))
+        if any(batch.num_rows for batch in batches):
+            return pa.Table.from_batches(batches)
+        if is_all:
             findings.stop_if_fatal()
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
-        return source, pa.Table.from_batches([batch])
+        n_bytes *= 8
+
+
+def _beginning(source: _Source, n_bytes: int) -> tuple[bytes, bool]:
+    """Return whole lines from where the rows begin, and whether these are all."""
+    with source.text.path.open("rb") as file:
+        file.seek(source.offset)
+        head = file.read(min(n_bytes, MAX_BLOCK))
+    if len(head) < n_bytes:
+        return head, True
+    return head[: head.rfind(b"\n") + 1], False
 
 
 def _has_decimal_commas(sample: pa.Table) -> bool:
@@ -342,24 +360,39 @@ def _flag_type(seen: pa.DataType) -> pa.DataType:
 
 def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
-) -> Generator[pa.RecordBatch, None, None]:
-    """Give the rows in batches; rows of the wrong length are findings."""
+) -> Iterator[pa.RecordBatch]:
+    """Give all rows in batches; rows of the wrong length are findings."""
     with source.text.path.open("rb") as file:
-        try:
-            reader = _reader(file, source, types, findings)
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
-                return
-            raise
-        with reader:
-            for batch in reader:
-                yield _unescaped(batch)
+        file.seek(source.offset)
+        yield from _parsed(file, source, types, findings)
+
+
+def _parsed(
+    file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
+) -> Iterator[pa.RecordBatch]:
+    try:
+        reader = _reader(file, source, types, findings)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        raise
+    with reader:
+        for batch in reader:
+            yield _unescaped(batch)
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the same batches, the next one parsed by another thread meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
 
 
 def _reader(
     file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Any:
-    file.seek(source.offset)
     return pacsv.open_csv(
         file,
         read_options=pacsv.ReadOptions(column_names=list(source.names), block_size=source.block),

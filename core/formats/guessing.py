@@ -204,7 +204,7 @@ def _holds_flags(one: Profile) -> bool:
 
 
 def _named_set(roles: _Roles) -> bool:
-    found = roles.named(SET_NAMES, "text", "names", "numbers", "empty")
+    found = roles.named(SET_NAMES, "text", "names", "numbers", "other", "empty")
     return found is not None and _take_set(roles, found, f"the column is called {found.name!r}")
 
 
@@ -274,7 +274,7 @@ def _find_truth(roles: _Roles) -> None:
             reason = f"{len(columns)} columns begin with {prefix!r}"
             roles.take("truth", columns, reason, truth_layout="one_hot")
             return
-    found = roles.named(TRUTH_NAMES, "text", "names", "numbers", "empty")
+    found = roles.named(TRUTH_NAMES, "text", "names", "numbers", "other", "empty")
     if found is not None:
         reason = f"the column is called {found.name!r}"
         roles.take("truth", [found.name], reason, truth_layout="delimited")
@@ -369,7 +369,9 @@ def _style(columns: Sequence[Profile]) -> str:
 def _delimiter(one: Profile) -> tuple[str | None, str]:
     """Return what stands between the names of a column's cells, and why."""
     texts = [value for value in one.values if isinstance(value, str) and value.strip()]
-    if one.kind in ("names", "numbers") or (texts and all(_is_listed(text) for text in texts)):
+    if one.kind in ("names", "numbers", "other") or (
+        texts and all(_is_listed(text) for text in texts)
+    ):
         return None, "cells are lists"
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
@@ -418,7 +420,7 @@ def _kind(values: Sequence[Any]) -> Kind:
     if all(isinstance(value, list) for value in values):
         elements = [one for value in values[:100] for one in value if one is not None]
         if elements and all(isinstance(one, int | float) for one in elements):
-            return "numbers"
+            return "numbers" if len({len(value) for value in values}) == 1 else "other"
         return "names" if all(isinstance(one, str) for one in elements) else "other"
     return "other"
 
@@ -435,4 +437,4 @@ def _hold_numbers(texts: Sequence[str]) -> bool:
         sizes = [parse_numbers(text).size for text in texts[:20] if _is_listed(text)]
     except ValueError:
         return False
-    return len(sizes) == len(texts[:20]) and any(sizes)
+    return len(sizes) == len(texts[:20]) and len(set(sizes)) == 1 and any(sizes)

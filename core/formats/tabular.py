@@ -6,7 +6,7 @@ belongs to `delimited`, `parquet` and `json_tables`. Rows in problems are counte
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -137,17 +137,19 @@ class _Arrays:
         if not self.n:
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
         table = concatenated(self.rest)
+        ids, display = self._ids(table), _display(table, self.mapping.display)
         label_names, candidates = self._candidates(table, offered)
+        truth = self._truth(table, label_names)
         features, feature_names = self._features(table)
         try:
             dataset = CandidateDataset(
                 features=features,
                 candidates=candidates,
                 label_names=label_names,
-                ids=self._ids(table),
+                ids=ids,
                 feature_names=feature_names,
-                truth=self._truth(table, label_names),
-                display=_display(table, self.mapping.display),
+                truth=truth,
+                display=display,
             )
         except DatasetError as error:
             raise DatasetError([*self.findings.problems(), *error.problems]) from None
@@ -198,11 +200,11 @@ class _Arrays:
     def _fast_flags(column: pa.Array) -> Flags | None:
         if column.null_count or not pa.types.is_integer(column.type):
             return None
-        values = column.to_numpy(zero_copy_only=False)
+        values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
         if len(values) and values.max() > 1:
             return None
         if values.dtype.kind == "u":
-            return cast(Flags, values.astype(np.int8, copy=False))
+            return values.astype(np.int8, copy=False)
         return None if len(values) and values.min() < -1 else (values > 0).astype(np.int8)
 
     def _slow_flags(self, column: pa.Array, name: str) -> Flags:
@@ -303,13 +305,11 @@ def is_number(kind: pa.DataType) -> bool:
 
 def as_float32(column: pa.Array) -> npt.NDArray[np.float32]:
     """Return numbers as float32; missing ones are NaN, too large ones infinite."""
-    if not pa.types.is_float32(column.type):
-        if not pa.types.is_float64(column.type):
-            column = column.cast(pa.float64())
-        values = column.to_numpy(zero_copy_only=False)
-        with np.errstate(over="ignore"):
-            return cast(npt.NDArray[np.float32], values.astype(np.float32))
-    return cast(npt.NDArray[np.float32], column.to_numpy(zero_copy_only=False))
+    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        column = column.cast(pa.float64())
+    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32, copy=False)
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:

@@ -109,6 +109,12 @@ def test_a_list_of_numbers_is_the_features() -> None:
     assert found.display == ("price",)
 
 
+def test_lists_of_numbers_of_several_lengths_are_not_features() -> None:
+    lists = [[0, 2], [1], []] * 4
+    found = guess_mapping(table(x=NUMBERS, confidence=lists, given_label=lists))
+    assert (found.labels, found.features) == (("given_label",), ("x",))
+
+
 def test_text_becomes_features_only_where_there_are_no_numbers() -> None:
     words = ["a long enough sentence about the sea"] * N
     found = guess_mapping(table(text=words, photo=["a/b.jpg"] * N, labels=["a|b", "b"] * 6))

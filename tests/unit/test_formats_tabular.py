@@ -9,6 +9,7 @@ import os
 import struct
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ SMALL_SETS = ("birds", "emotions", "image", "mirflickr-5000", "medical")
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 odd = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 
@@ -290,6 +291,15 @@ def test_wide_and_mostly_empty_tables_are_kept_sparse(tmp_path: Path) -> None:
         np.testing.assert_array_equal(read.features.toarray(), features)
 
 
+def test_a_header_of_many_columns_is_read(tmp_path: Path) -> None:
+    header = ",".join([*(f"feature_{i}" for i in range(20_000)), "label_a"])
+    row = ",".join(["1.5"] * 20_000)
+    result = read_text(tmp_path, f"{header}\n{row},1\n{row},0\n{row},1\n")
+    assert result.dataset.features.shape == (3, 20_000)
+    with pytest.raises(DatasetError, match="at most 50,000 columns"):
+        read_text(tmp_path, HOSTILE["columns.csv"]())
+
+
 def test_json_as_columns_as_rows_and_below_a_key(tmp_path: Path) -> None:
     columns = {"id": ["a", "b", "c"], "x": [1, 2.5, 3], "labels": [["p"], [], ["p", "q"]]}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -417,6 +427,17 @@ def test_an_existing_file_is_refused_unless_forced(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
     formats.write(cases.small_dataset(), path, force=True)
     assert os.listdir(tmp_path) == ["a.csv"]
+
+
+def test_files_beside_the_main_one_are_refused_and_replaced_with_it(tmp_path: Path) -> None:
+    dataset = cases.small_dataset()
+    (tmp_path / "a.xml").write_text("mine")
+    with pytest.raises(ExportError, match=r"a\.xml"):
+        formats.write(dataset, tmp_path / "a.arff")
+    assert os.listdir(tmp_path) == ["a.xml"]
+    path = formats.write(dataset, tmp_path / "a.arff", force=True)
+    assert_same(formats.read(path).dataset, dataset)
+    assert sorted(os.listdir(tmp_path)) == ["a.arff", "a.xml"]
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -561,32 +582,31 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         formats.read(tmp_path / "none.csv")
 
 
-def _hostile() -> dict[str, bytes]:
-    wide = ",".join(f"x{i}" for i in range(10**6))
-    long_cell = b"x,label_a,text\n1,0," + b"a" * 2**25 + b"\n2,1,b\n3,1,c\n"
-    return {
-        "columns.csv": f"{wide}\n{wide}\n".encode(),
-        "cells.csv": b"x,label_a\n1,0\n" + b"1," * 10**6 + b"\n2,1\n3,1\n",
-        "field.csv": long_cell,
-        "quote.csv": b'x,label_a\n1,0\n"' + b"a,b\n" * 10**6,
-        "nul.csv": b"x,label_a\n1,0\n\0\0\0,\0\n2,1\n3,1\n",
-        "zeros.csv": b"\0" * 10**6,
-        "deep.json": b"[" * 10**6,
-        "deeper.json": b'[{"x": ' * 10**5,
-        "deep.jsonl": b'{"x": 1, "labels": ' + b"[" * 10**6 + b"\n",
-        "digits.json": b'[{"x": ' + b"9" * 10**6 + b', "labels": "a"}]',
-        "keys.jsonl": b"".join(b'{"k%d": 1}\n' % i for i in range(60_000)),
-        "lists.csv": b'x,labels\n1,"' + b"[" * 90_000 + b"]" * 90_000 + b'"\n2,a\n3,b\n',
-        "minus.csv": b"x,labels\n1,[" + b"-" * 90_000 + b"1]\n2,a\n3,b\n",
-        "footer.parquet": b"PAR1" + b"\0" * 100 + struct.pack("<I", 2**31 - 1) + b"PAR1",
-    }
+WIDE = 10**6
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    "columns.csv": lambda: b"\n".join([b",".join(b"x%d" % i for i in range(WIDE))] * 2),
+    "cells.csv": lambda: b"x,label_a\n1,0\n" + b"1," * WIDE + b"\n2,1\n3,1\n",
+    "field.csv": lambda: b"x,label_a,text\n1,0," + b"a" * 2**25 + b"\n2,1,b\n3,1,c\n",
+    "quote.csv": lambda: b'x,label_a\n1,0\n"' + b"a,b\n" * WIDE,
+    "nul.csv": lambda: b"x,label_a\n1,0\n\0\0\0,\0\n2,1\n3,1\n",
+    "zeros.csv": lambda: b"\0" * WIDE,
+    "deep.json": lambda: b"[" * WIDE,
+    "deeper.json": lambda: b'[{"x": ' * 10**5,
+    "deep.jsonl": lambda: b'{"x": 1, "labels": ' + b"[" * WIDE + b"\n",
+    "digits.json": lambda: b'[{"x": ' + b"9" * WIDE + b', "labels": "a"}]',
+    "keys.jsonl": lambda: b"".join(b'{"k%d": 1}\n' % i for i in range(60_000)),
+    "lists.csv": lambda: b'x,labels\n1,"' + b"[" * 90_000 + b"]" * 90_000 + b'"\n2,a\n3,b\n',
+    "minus.csv": lambda: b"x,labels\n1,[" + b"-" * 90_000 + b"1]\n2,a\n3,b\n",
+    "footer.parquet": lambda: b"PAR1" + b"\0" * 100 + struct.pack("<I", 2**31 - 1) + b"PAR1",
+}
 
 
-@pytest.mark.parametrize("name", list(_hostile()))
+@pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused_or_read_in_time(name: str, tmp_path: Path) -> None:
+    data = HOSTILE[name]()
     start = time.perf_counter()
     with contextlib.suppress(PlainError):
-        read_text(tmp_path, _hostile()[name], name)
+        read_text(tmp_path, data, name)
     assert time.perf_counter() - start < 10
 
 
