@@ -133,8 +133,6 @@ def clean(
     """Train on a file and write it with the labels that are true, and why."""
     from core.config import PlainConfig
     from core.errors import ExportError
-    from core.export import export, provenance
-    from core.review import resolve
     from core.trainer import PlainTrainer
 
     config = PlainConfig.preset(preset, **parse_settings(changes))
@@ -146,21 +144,17 @@ def clean(
     with training_progress(config.epochs) as show:
         for event in trainer.epochs(result.dataset):
             show(event)
-    confidences = outside(trainer.confidences, trainer.predictions, result, allow_new_labels)
-    resolution = resolve(result.dataset, confidences, threshold, allow_new_labels=allow_new_labels)
-    settings = config.model_dump(mode="json")
-    about = provenance(result.dataset, resolution, threshold=threshold, config=settings)
-    with working(f"Writing {target.name} …"):
-        written = export(
-            result.dataset,
-            resolution,
-            target,
-            provenance=about,
-            format=format,
-            mapping=result.mapping,
-            force=force,
-        )
-    show_outcome(result.dataset, resolution, written, as_json)
+    write_resolved(
+        result.dataset,
+        trainer.confidences,
+        trainer.predictions,
+        target,
+        threshold=threshold,
+        allow_new_labels=allow_new_labels,
+        made_by={"config": config.model_dump(mode="json")},
+        how={"format": format, "mapping": result.mapping, "force": force},
+        as_json=as_json,
+    )
 
 
 def read_file(file: str, mapping: Path | None = None) -> Any:
@@ -193,16 +187,40 @@ def parse_threshold(cut: list[str] | None, top_k: int | None, precision: float |
     return Threshold(value=value, per_label=per_label, top_k=top_k, precision=precision)
 
 
-def outside(confidences: Any, predictions: Any, result: Any, allow_new_labels: bool) -> Any:
-    """Return confidences that, on request, hold the predictions outside the candidates."""
+def write_resolved(
+    dataset: Any,
+    confidences: Any,
+    predictions: Any,
+    target: Path,
+    *,
+    threshold: Any,
+    allow_new_labels: bool,
+    made_by: dict[str, Any],
+    how: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Resolve every cell, write the file with its provenance, and print the outcome.
+
+    `made_by` goes into the provenance: config, run, decisions; `how` says how to write.
+    """
     import numpy as np
 
-    if not allow_new_labels:
-        return confidences
-    return np.where(result.dataset.candidates > 0, confidences, predictions)
+    from core.export import export, provenance
+    from core.review import resolve
+
+    if allow_new_labels:
+        confidences = np.where(dataset.candidates > 0, confidences, predictions)
+    decisions = made_by.get("decisions", ())
+    with working(f"Writing {target.name} …"):
+        resolution = resolve(
+            dataset, confidences, threshold, decisions, allow_new_labels=allow_new_labels
+        )
+        about = provenance(dataset, resolution, threshold=threshold, **made_by)
+        written = export(dataset, resolution, target, provenance=about, **how)
+    _show_outcome(dataset, resolution, written, as_json)
 
 
-def show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -> None:
+def _show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -> None:
     """Print how many cells were resolved how and, where there is truth, how well."""
     import numpy as np
 

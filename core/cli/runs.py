@@ -16,10 +16,9 @@ from core.cli.data import (
     OutFile,
     Precision,
     TopK,
-    outside,
     parse_threshold,
     read_file,
-    show_outcome,
+    write_resolved,
 )
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
@@ -82,11 +81,12 @@ def train(
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
         config = PlainConfig.preset(preset, **parse_settings(changes))
-        dataset = read_file(file, mapping).dataset
+        result = read_file(file, mapping)
+        dataset = result.dataset
         instances = read_instance_graph(instance_graph, dataset.ids) if instance_graph else None
         labels = read_label_graph(label_graph, dataset.label_names) if label_graph else None
         with working("Storing the data …"):
-            fingerprint = space.add_dataset(dataset, Path(file).name)
+            fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
         run = space.runs.create(fingerprint, config, name)
         worker.give_graphs(space, run.id, instances, labels)
     else:
@@ -172,10 +172,7 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the data of a run with its resolved labels, confidences and reasons."""
-    from core.export import export as write_export
-    from core.export import provenance
-    from core.formats import ColumnMapping, ReadResult
-    from core.review import resolve
+    from core.formats import ColumnMapping
     from core.store import files
 
     space = _open(workspace)
@@ -184,38 +181,23 @@ def export(
     folder = space.runs.folder(found.id)
     if not (folder / "confidences.npy").exists():
         raise PlainError("This run has no results yet.", found.id, "Wait, or stop it first.")
-    dataset = space.load_dataset(found.fingerprint)
-    confidences, predictions = (
-        files.read_array(folder / f"{name}.npy") for name in ("confidences", "predictions")
-    )
-    result = ReadResult(dataset, (), ColumnMapping.load(mapping) if mapping else None, "")
-    decisions = space.decisions.latest(found.fingerprint)
-    resolution = resolve(
-        dataset,
-        outside(confidences, predictions, result, allow_new_labels),
-        threshold,
-        decisions,
-        allow_new_labels=allow_new_labels,
-    )
-    about = provenance(
-        dataset,
-        resolution,
+    columns = ColumnMapping.load(mapping) if mapping else space.mapping(found.fingerprint)
+    made_by = {
+        "config": found.config.model_dump(mode="json"),
+        "run": found.id,
+        "decisions": space.decisions.latest(found.fingerprint),
+    }
+    write_resolved(
+        space.load_dataset(found.fingerprint),
+        files.read_array(folder / "confidences.npy"),
+        files.read_array(folder / "predictions.npy"),
+        target,
         threshold=threshold,
-        config=found.config.model_dump(mode="json"),
-        run=found.id,
-        decisions=decisions,
+        allow_new_labels=allow_new_labels,
+        made_by=made_by,
+        how={"format": format, "mapping": columns, "force": force},
+        as_json=as_json,
     )
-    with working(f"Writing {target.name} …"):
-        written = write_export(
-            dataset,
-            resolution,
-            target,
-            provenance=about,
-            format=format,
-            mapping=result.mapping,
-            force=force,
-        )
-    show_outcome(dataset, resolution, written, as_json)
 
 
 def review_stats(workspace: WorkspaceFolder = DEFAULT_WORKSPACE, as_json: JsonFlag = False) -> None:
@@ -408,8 +390,8 @@ def _show_run(space: Any, run_id: str, as_json: bool) -> None:
     config = run.config.model_dump(mode="json")
     if as_json:
         return print_json(facts | {"config": config})
-    rows = [(name, value) for name, value in (facts | config).items() if value not in ("", None)]
-    out.print(table("Run", ("", ""), rows))
+    out.print(table("Run", ("", ""), [pair for pair in facts.items() if pair[1] not in ("", None)]))
+    out.print(table("Settings", ("", ""), config.items()))
 
 
 def _print(event: Any) -> None:

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict
 
 from core.dataset import CandidateDataset, Features
 from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
+from core.formats.mapping import ColumnMapping
 from core.store import files
 from core.store.backup import copy_database
 from core.store.database import Database
@@ -88,14 +89,21 @@ class Workspace:
             raise StoreError("At least one run must be allowed.", f"Got {number}.")
         files.write_json(self.folder / "settings.json", {"max_running": number})
 
-    def add_dataset(self, dataset: CandidateDataset, name: str) -> str:
-        """Store a data set and return its fingerprint; the second time only what is new of it."""
+    def add_dataset(
+        self, dataset: CandidateDataset, name: str, mapping: ColumnMapping | None = None
+    ) -> str:
+        """Store a data set and return its fingerprint; the second time only what is new of it.
+
+        `mapping` is kept so that exports have the columns and order of the file it came from.
+        """
         fingerprint, folder = dataset.fingerprint, self._dataset_folder(dataset.fingerprint)
         if self._is_whole(fingerprint):
             _write_extras(folder, dataset)
         else:
             _remove(folder)
             _write_folder(folder, dataset)
+        if mapping is not None:
+            files.write_json(folder / "mapping.json", mapping.model_dump(mode="json"))
         row = _dataset_row(dataset, name)
         with self.database.write() as connection:
             self.database.insert_new(connection, datasets, [row])
@@ -113,6 +121,11 @@ class Workspace:
         with self.database.read() as connection:
             require_dataset(connection, fingerprint)
         return _read_folder(self._dataset_folder(fingerprint), fingerprint, mmap, verify)
+
+    def mapping(self, fingerprint: str) -> ColumnMapping | None:
+        """Return how the columns of the data set's file were understood, if it had columns."""
+        path = self._dataset_folder(fingerprint) / "mapping.json"
+        return ColumnMapping(**files.read_json(path)) if path.exists() else None
 
     def datasets(self) -> list[DatasetRow]:
         """Return the data sets, the newest first."""

@@ -61,3 +61,69 @@ def test_benchmarks_without_data_say_what_to_give(tmp_path):
         done = plain(*arguments)
         assert done.returncode == 2
         assert "--data" in done.stderr
+
+
+def test_check_says_how_a_file_is_understood(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text(
+        "id,f1,f2,label_a,label_b\n" + "".join(f"r{i},{i},1.5,1,{i % 2}\n" for i in range(30))
+    )
+    done = plain("check", str(path), "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["summary"]["n_instances"] == 30
+    assert told["mapping"]["id"] == "id"
+    assert any("every" in problem["message"] for problem in told["problems"])
+
+
+def test_a_file_that_cannot_be_used_is_a_table_of_problems_and_exit_code_two(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("id,f1,label_a\nx,1,1\nx,oops,0\ny,2,1\nz,3,7\n")
+    for command in (["check"], ["train", "--workspace", str(tmp_path / "space")]):
+        done = plain(command[0], str(path), *command[1:])
+        assert done.returncode == 2
+        assert "must be fixed" in done.stderr
+        assert "Traceback" not in done.stderr
+    missing = plain("check", str(tmp_path / "nothing.csv"))
+    assert missing.returncode == 2
+
+
+def test_convert_refuses_to_overwrite_and_never_changes_the_original(tmp_path):
+    target = tmp_path / "demo.parquet"
+    assert plain("convert", "demo", str(target)).returncode == 0
+    before = target.read_bytes()
+    again = tmp_path / "again.npz"
+    assert plain("convert", str(target), str(again)).returncode == 0
+    assert plain("convert", "demo", str(target)).returncode == 2
+    assert target.read_bytes() == before
+
+
+def test_clean_gives_labels_closer_to_the_truth_with_provenance(tmp_path):
+    target = tmp_path / "clean.csv"
+    done = plain("clean", "demo", str(target), "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["f1_resolved"] > figures["f1_candidates"] + 0.1
+    record = json.loads((tmp_path / "clean.csv.provenance.json").read_text())
+    assert record["config"]["epochs"] == 30
+
+
+def test_a_run_from_the_shell_is_listed_shown_exported_and_deleted(tmp_path):
+    data, space = tmp_path / "data.csv", ["--workspace", str(tmp_path / "space")]
+    rng = np.random.default_rng(0)
+    lines = [f"{a:.3f},note {i},x{i},{int(a > 0)},1" for i, a in enumerate(rng.normal(size=40))]
+    data.write_text("f1,remark,id,label_a,label_b\n" + "\n".join(lines) + "\n")
+    trained = plain("train", str(data), "--set", "epochs=2", "--json", *space)
+    assert trained.returncode == 0, trained.stderr
+    run = json.loads(trained.stdout)["run"]
+    assert json.loads(plain("runs", "--json", *space).stdout)[0]["state"] == "finished"
+    assert json.loads(plain("runs", "show", run[:11], "--json", *space).stdout)["epoch"] == "2/2"
+    target = tmp_path / "out.csv"
+    assert plain("export", run, str(target), "--top-k", "1", *space).returncode == 0
+    header = target.read_text().splitlines()[0]
+    assert header.startswith("f1,remark,id,label_a,label_b,resolved_a,resolved_b,conf_a")
+    assert plain("runs", "delete", run, "--yes", *space).returncode == 0
+    assert json.loads(plain("runs", "--json", *space).stdout) == []
+    assert plain("runs", "restore", run, *space).returncode == 0
+    assert "epoch 2" in plain("log", run, *space).stdout
+    assert plain("stop", run, *space).returncode == 2
