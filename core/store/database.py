@@ -95,7 +95,11 @@ class Database:
 
     @contextmanager
     def write(self, *, durable: bool = True) -> Iterator[Connection]:
-        """Change the database: all of the block is committed, or nothing when it raises."""
+        """Change the database: all of the block is committed, or nothing when it raises.
+
+        Should the disk fail in the sync that follows, the change is visible but may not last, and
+        the caller is told: writing it again is safe wherever rows carry keys of their own.
+        """
         with self._telling(), self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
