@@ -69,6 +69,7 @@ def run_training(
     folder = workspace.runs.folder(run.id)
     with _locked(folder):
         _claim(workspace, run)
+        files.remove_leftovers(folder)
         dataset = workspace.load_dataset(run.fingerprint)
         control = _Control(workspace, run.id, stop or threading.Event())
         with control.watching():
