@@ -2,7 +2,7 @@
 
 Owns what tasks mean. Candidates are `data.candidates`, else what all annotators chose together,
 else what predictions offer; cancelled annotations do not count. Features are a list in `data`
-(`embedding` or `features`), else the words of its text. `<stem>.xml` beside the file is the
+(`embedding` or `features`), else the words of its text. `<stem>.config.xml` beside it is the
 labelling config: it names all labels, in order, and is written for the import.
 """
 
@@ -67,7 +67,7 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def siblings(path: Path) -> list[Path]:
     """Return the labelling config that belongs to a file of this format."""
-    return [path.with_suffix(".xml")]
+    return [path.with_name(f"{path.stem}.config.xml")]
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:

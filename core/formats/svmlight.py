@@ -38,7 +38,8 @@ NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm")
 
 CHUNK = 100_000  # features turned into numbers at once
-LINE = re.compile(rb"[ \t]*([\d+,.\-]+([ \t]+|$))?(\w+:\S+[ \t]*)*(#.*)?\r?$")
+LABEL_SET = re.compile(rb"[\d+,.-]+")
+PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 MAX_NUMBER = 2**31
 
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
@@ -66,8 +67,16 @@ class Extra(BaseModel):
 
 def sniff(head: bytes, path: Path) -> bool:
     """Whether the first whole lines are label numbers followed by `index:value` pairs."""
-    lines = [line for line in head.split(b"\n")[:-1] or [head] if line.strip()][:5]
-    return any(b":" in line for line in lines) and all(LINE.match(line) for line in lines)
+    *whole, rest = head.split(b"\n")
+    lines = [line for line in whole or [rest.rpartition(b" ")[0]] if line.strip()][:5]
+    return any(b":" in line for line in lines) and all(_is_line(line) for line in lines)
+
+
+def _is_line(line: bytes) -> bool:
+    parts = line.partition(b"#")[0].split()
+    if parts and LABEL_SET.fullmatch(parts[0]):
+        parts = parts[1:]
+    return all(PAIR.fullmatch(part) for part in parts)
 
 
 def siblings(path: Path) -> list[Path]:
