@@ -5,6 +5,7 @@ value. A nominal attribute with another value in every row is a name, and is sho
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
@@ -72,16 +73,19 @@ def attribute_features(
 
 
 def _meaning(attribute: Attribute) -> list[float] | None:
-    """Return the numbers a nominal attribute's codes stand for.
+    return None if attribute.values is None else _numbers_meant(attribute.values)
+
+
+@lru_cache(maxsize=64)  # most attributes of a file have the same values
+def _numbers_meant(values: tuple[str, ...]) -> list[float] | None:
+    """Return the numbers that the codes of nominal values stand for.
 
     None where the codes are the numbers, an empty list where there are no numbers.
     """
-    if attribute.values is None:
-        return None
     try:
-        numbers = [float(value) for value in attribute.values]
+        numbers = [float(value) for value in values]
     except ValueError:
-        numbers = truth_values(attribute.values)
+        numbers = truth_values(values)
         return None if numbers == [0, 1] else numbers
     return None if numbers == list(range(len(numbers))) else numbers
 

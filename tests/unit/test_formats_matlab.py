@@ -1,7 +1,9 @@
 """MATLAB files, v5 and 7.3: shapes either way round, refusals, and decoders that may crash."""
 
+import itertools
 import pickle
 import signal
+import struct
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -186,6 +188,27 @@ def test_links_out_of_the_file_are_not_followed(tmp_path: Path, kind: str) -> No
             file.create_dataset("data", X.T.shape, "f8", external=external)
     with pytest.raises(DatasetError):
         matlab.read(tmp_path / "a.mat")
+
+
+def nested_cells(name: str, depth: int) -> bytes:
+    """Return a v5 variable of cells within cells: its reader recurses without a limit."""
+    head = struct.pack("<12I", 6, 8, 1, 0, 5, 8, 1, 1, 1, 0, 0, 0)[:40]
+    body = struct.pack("<12I", 6, 8, 6, 0, 5, 8, 0, 0, 1, 0, 9, 0)
+    sizes = itertools.accumulate(range(depth), lambda size, _: size + 48, initial=len(body) + 8)
+    levels = [struct.pack("<II", 14, size + 40) + head for size in list(sizes)[:depth]]
+    inner = b"".join(reversed(levels)) + struct.pack("<II", 14, len(body)) + body
+    padded = name.encode().ljust(-(-len(name) // 8) * 8, b"\0")
+    outer = head[:32] + struct.pack("<II", 1, len(name)) + padded + inner
+    return struct.pack("<II", 14, len(outer)) + outer
+
+
+@pytest.mark.parametrize("depth", [1, 200_000])
+def test_cells_nested_without_end_are_refused(tmp_path: Path, depth: int) -> None:
+    path = saved(tmp_path / "a.mat", data=X, target=Y.T)
+    path.write_bytes(path.read_bytes() + nested_cells("label_names", depth))
+    message = "one text per cell" if depth == 1 else "breaks its decoder"
+    with pytest.raises(DatasetError, match=message):
+        matlab.read(path)
 
 
 @pytest.mark.parametrize("answer", [-signal.SIGSEGV, "hang"])
