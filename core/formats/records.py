@@ -7,7 +7,6 @@ nothing is resolved the candidates stand in for the labels, without confidences.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,6 @@ from core.formats.label_sets import (
     sets_of,
 )
 from core.formats.mapping import ColumnMapping
-
-NAMES = ("argilla", "fiftyone", "huggingface")
-EXTENSIONS = (".jsonl",)
 
 QUESTION = "labels"
 AGENT = "plain"
@@ -46,18 +42,6 @@ class Row:
 
     def confidence(self, names: list[str]) -> list[float] | None:
         return None if self.confidences is None else [self.confidences[name] for name in names]
-
-
-def write(
-    dataset: CandidateDataset,
-    path: Path,
-    mapping: ColumnMapping | None = None,
-    resolution: Any = None,
-    *,
-    name: str = "argilla",
-) -> None:
-    """Write one record per instance, in the flavour of this name."""
-    write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
 
 
 def _rows(dataset: CandidateDataset, resolution: Any) -> Iterator[Row]:
@@ -131,9 +115,28 @@ def huggingface_record(row: Row) -> Record:
     return record
 
 
-FLAVOURS: dict[str, Callable[[Row], Record]] = {
-    "argilla": argilla_record,
-    "fiftyone": fiftyone_record,
-    "huggingface": huggingface_record,
-}
-WRITERS = {name: partial(write, name=name) for name in NAMES}
+@dataclass(frozen=True)
+class Flavour:
+    """A format that is only written, and only when asked for by name."""
+
+    NAME: str
+    record: Callable[[Row], Record]
+    EXTENSIONS: tuple[str, ...] = ()
+
+    def sniff(self, head: bytes, path: Path) -> bool:
+        return False
+
+    def write(
+        self,
+        dataset: CandidateDataset,
+        path: Path,
+        mapping: ColumnMapping | None = None,
+        resolution: Any = None,
+    ) -> None:
+        """Write one record per instance."""
+        write_json_lines(path, map(self.record, _rows(dataset, resolution)))
+
+
+ARGILLA = Flavour("argilla", argilla_record)
+FIFTYONE = Flavour("fiftyone", fiftyone_record)
+HUGGINGFACE = Flavour("huggingface", huggingface_record)

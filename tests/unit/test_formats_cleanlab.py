@@ -57,7 +57,7 @@ def test_shared_data_round_trip(tmp_path: Path, shared_file: Path) -> None:
 def test_issues_table_has_cleanlabs_columns_and_low_is_bad(tmp_path: Path) -> None:
     data = cases.small_dataset()
     resolution = cases.resolution_of(data)
-    cleanlab.WRITERS["cleanlab-issues"](data, tmp_path / "issues.csv", resolution=resolution)
+    cleanlab.ISSUES.write(data, tmp_path / "issues.csv", resolution=resolution)
     with (tmp_path / "issues.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     columns = ["", "is_label_issue", "label_score", "given_label", "predicted_label"]
