@@ -155,36 +155,23 @@ def _listed(features: Features) -> Any:
     return {key: part.tolist() for key, part in zip(CSR_KEYS, parts, strict=True)}
 
 
-class IssuesTable:
-    """cleanlab's table of label issues: only written, and only when asked for by name."""
-
-    NAME = "cleanlab-issues"
-    EXTENSIONS: tuple[str, ...] = ()
-
-    def sniff(self, head: bytes, path: Path) -> bool:
-        return False
-
-    def write(
-        self,
-        dataset: CandidateDataset,
-        path: Path,
-        mapping: ColumnMapping | None = None,
-        resolution: Any = None,
-    ) -> None:
-        """Write one row per instance; its score is the confidence of its worst candidate."""
-        numbers = range(dataset.n_labels)
-        given = sets_of(dataset.candidates, numbers)
-        predicted = sets_of(resolved_labels(dataset, resolution), numbers)
-        columns = (dataset.ids, _worst(dataset, resolution), given, predicted)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            table = csv.writer(file, lineterminator="\n")
-            table.writerow(ISSUE_COLUMNS)
-            for instance, worst, offered, resolved in zip(*columns, strict=True):
-                row = (_safe(instance), offered != resolved, worst, offered, resolved)
-                table.writerow(row)
-
-
-ISSUES = IssuesTable()
+def write_issues(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+) -> None:
+    """Write cleanlab's issues table; an instance's score is that of its worst candidate."""
+    numbers = range(dataset.n_labels)
+    given = sets_of(dataset.candidates, numbers)
+    predicted = sets_of(resolved_labels(dataset, resolution), numbers)
+    worst = _worst(dataset, resolution)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(ISSUE_COLUMNS)
+        for i, instance in enumerate(dataset.ids):
+            is_issue = given[i] != predicted[i]
+            table.writerow([_safe(instance), is_issue, worst[i], given[i], predicted[i]])
 
 
 def _worst(dataset: CandidateDataset, resolution: Any) -> list[float]:

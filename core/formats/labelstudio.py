@@ -79,7 +79,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         findings.add(RESOLVED.message, RESOLVED.fix)
     offered = [_offered(item, i, findings) for i, item in enumerate(items)]
     truth = _truth(items, findings)
-    names = _label_names(siblings(path)[0], items, [*offered, *(truth or ())])
+    names = _label_names(siblings(path)[0], [*offered, *(truth or ())])
     display = _display(items, names)
     features, feature_names = _features(items, display, mapping, findings)
     candidates = matrix_of_names(offered, names, findings, "a candidate")
@@ -192,7 +192,7 @@ def _truth(items: list[Item], findings: Findings) -> list[list[str]] | None:
     return [_texts(item.data["truth"]) for item in items]
 
 
-def _label_names(config: Path, items: list[Item], sets: Iterable[Iterable[str]]) -> list[str]:
+def _label_names(config: Path, sets: Iterable[Iterable[str]]) -> list[str]:
     """Return the labels of the config, in its order, and any others sorted after them."""
     listed = attributes_named(load_xml(config), "Choice", "value") if config.is_file() else []
     names = dict.fromkeys(name for name in listed if name is not None)

@@ -1,6 +1,6 @@
-"""JSON lines for other programs, written only: Argilla, FiftyOne and Hugging Face `datasets`.
+"""What is written for other programs only: Argilla, FiftyOne, Hugging Face, cleanlab's issues.
 
-Owns their keys. Confidences go where each has a place for them: a list of scores in Argilla's
+Owns the names these go by, and the keys of the three that are JSON lines. Confidences go where each has a place for them: a list of scores in Argilla's
 suggestion, a confidence per classification in FiftyOne, a parallel list for Hugging Face. While
 nothing is resolved the candidates stand in for the labels, without confidences.
 """
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from core.dataset import CandidateDataset
+from core.formats.cleanlab import write_issues
 from core.formats.json_text import write_json_lines
 from core.formats.label_sets import (
     decided_labels,
@@ -22,6 +23,8 @@ from core.formats.label_sets import (
     sets_of,
 )
 from core.formats.mapping import ColumnMapping
+
+NAMES = ("argilla", "fiftyone", "huggingface", "cleanlab-issues")
 
 QUESTION = "labels"
 AGENT = "plain"
@@ -42,6 +45,21 @@ class Row:
 
     def confidence(self, names: list[str]) -> list[float] | None:
         return None if self.confidences is None else [self.confidences[name] for name in names]
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+    *,
+    name: str = "argilla",
+) -> None:
+    """Write one record per instance, in the flavour of this name."""
+    if name in FLAVOURS:
+        write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
+    else:
+        write_issues(dataset, path, mapping, resolution)
 
 
 def _rows(dataset: CandidateDataset, resolution: Any) -> Iterator[Row]:
@@ -115,28 +133,8 @@ def huggingface_record(row: Row) -> Record:
     return record
 
 
-@dataclass(frozen=True)
-class Flavour:
-    """A format that is only written, and only when asked for by name."""
-
-    NAME: str
-    record: Callable[[Row], Record]
-    EXTENSIONS: tuple[str, ...] = ()
-
-    def sniff(self, head: bytes, path: Path) -> bool:
-        return False
-
-    def write(
-        self,
-        dataset: CandidateDataset,
-        path: Path,
-        mapping: ColumnMapping | None = None,
-        resolution: Any = None,
-    ) -> None:
-        """Write one record per instance."""
-        write_json_lines(path, map(self.record, _rows(dataset, resolution)))
-
-
-ARGILLA = Flavour("argilla", argilla_record)
-FIFTYONE = Flavour("fiftyone", fiftyone_record)
-HUGGINGFACE = Flavour("huggingface", huggingface_record)
+FLAVOURS: dict[str, Callable[[Row], Record]] = {
+    "argilla": argilla_record,
+    "fiftyone": fiftyone_record,
+    "huggingface": huggingface_record,
+}

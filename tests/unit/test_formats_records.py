@@ -13,8 +13,6 @@ import pytest
 from core.dataset import CandidateDataset
 from core.formats import records
 
-FLAVOURS = (records.ARGILLA, records.FIFTYONE, records.HUGGINGFACE)
-
 
 @pytest.fixture
 def data() -> CandidateDataset:
@@ -35,10 +33,8 @@ def resolution(data: CandidateDataset) -> cases.Resolution:
     )
 
 
-def lines(
-    folder: Path, flavour: records.Flavour, data: CandidateDataset, resolution: Any
-) -> list[Any]:
-    flavour.write(data, folder / "out.jsonl", resolution=resolution)
+def lines(folder: Path, name: str, data: CandidateDataset, resolution: Any) -> list[Any]:
+    records.write(data, folder / "out.jsonl", resolution=resolution, name=name)
     text = (folder / "out.jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
 
@@ -46,7 +42,7 @@ def lines(
 def test_argilla_keeps_model_and_human_apart(
     tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
 ) -> None:
-    first, second, third = lines(tmp_path, records.ARGILLA, data, resolution)
+    first, second, third = lines(tmp_path, "argilla", data, resolution)
     keys = {"id", "fields", "metadata", "suggestions", "responses", "vectors", "status"}
     assert set(first) == keys
     assert first["fields"] == {"text": "a", "image": "1.png"}
@@ -62,7 +58,7 @@ def test_argilla_keeps_model_and_human_apart(
 def test_fiftyone_has_a_confidence_per_classification(
     tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
 ) -> None:
-    first = lines(tmp_path, records.FIFTYONE, data, resolution)[0]
+    first = lines(tmp_path, "fiftyone", data, resolution)[0]
     assert first["filepath"] == "1.png"
     assert first["labels"] == {"classifications": [{"label": "sea", "confidence": 0.75}]}
     candidates = [{"label": "sea", "confidence": 0.75}, {"label": "dog", "confidence": 0.25}]
@@ -72,34 +68,32 @@ def test_fiftyone_has_a_confidence_per_classification(
 def test_huggingface_confidences_follow_the_candidates(
     tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
 ) -> None:
-    third = lines(tmp_path, records.HUGGINGFACE, data, resolution)[2]
+    third = lines(tmp_path, "huggingface", data, resolution)[2]
     assert third["labels"] == ["dog"]
     assert third["candidate_labels"] == ["dog", "ü"]
     assert third["confidence"] == [1.0, 0.5]
     assert third["text"] == "c"
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.NAME)
+@pytest.mark.parametrize("name", list(records.FLAVOURS))
 def test_unresolved_data_is_written_without_confidences(
-    tmp_path: Path, data: CandidateDataset, flavour: records.Flavour
+    tmp_path: Path, data: CandidateDataset, name: str
 ) -> None:
-    first = lines(tmp_path, flavour, data, None)[0]
+    first = lines(tmp_path, name, data, None)[0]
     assert "confidence" not in json.dumps(first)
     assert "score" not in json.dumps(first)
     assert "sea" in json.dumps(first)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.NAME)
-def test_odd_names_stay_one_record_per_line(tmp_path: Path, flavour: records.Flavour) -> None:
+@pytest.mark.parametrize("name", list(records.FLAVOURS))
+def test_odd_names_stay_one_record_per_line(tmp_path: Path, name: str) -> None:
     data = cases.small_dataset()
-    written = lines(tmp_path, flavour, data, cases.resolution_of(data))
+    written = lines(tmp_path, name, data, cases.resolution_of(data))
     assert [record["id"] for record in written] == list(data.ids)
 
 
-@pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: flavour.NAME)
+@pytest.mark.parametrize("name", list(records.FLAVOURS))
 @cases.each_shared_file
-def test_shared_data_can_be_written(
-    tmp_path: Path, shared_file: Path, flavour: records.Flavour
-) -> None:
+def test_shared_data_can_be_written(tmp_path: Path, shared_file: Path, name: str) -> None:
     data = cases.shared(shared_file)
-    assert len(lines(tmp_path, flavour, data, cases.resolution_of(data))) == data.n_instances
+    assert len(lines(tmp_path, name, data, cases.resolution_of(data))) == data.n_instances
