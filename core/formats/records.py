@@ -1,8 +1,9 @@
 """What is written for other programs only: Argilla, FiftyOne, Hugging Face, cleanlab's issues.
 
-Owns the names these go by, and the keys of the three that are JSON lines. Confidences go where each has a place for them: a list of scores in Argilla's
-suggestion, a confidence per classification in FiftyOne, a parallel list for Hugging Face. While
-nothing is resolved the candidates stand in for the labels, without confidences.
+Owns the names these go by, and the keys of the three that are JSON lines. Confidences go where
+each has a place for them: a list of scores in Argilla's suggestion, a confidence per classification
+in FiftyOne, a parallel list for Hugging Face. While nothing is resolved the candidates stand in for
+the labels, without confidences.
 """
 
 from collections.abc import Callable, Iterator
