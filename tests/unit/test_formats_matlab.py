@@ -21,7 +21,7 @@ from hypothesis import given, settings
 
 from core.dataset import CandidateDataset
 from core.errors import DatasetError
-from core.formats import matlab, matlab_decoder
+from core.formats import matlab
 
 X = np.arange(15, dtype=float).reshape(5, 3)  # N = 5, D = 3
 Y = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])  # N x L
@@ -30,9 +30,9 @@ CELLS = np.array([["sea"], ["dog"]], dtype=object)
 
 @contextmanager
 def decoding_here() -> Iterator[None]:
-    """Decode sound files in this process: starting a child for each takes most of the time."""
+    """Decode in this process what cannot crash it: starting a child each time is slow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matlab, "_decode", matlab_decoder.convert)
+        patch.setattr(matlab, "_decode", fuzzing_binary.decode_here)
         yield
 
 
@@ -148,6 +148,7 @@ def test_shared_data_round_trip(tmp_path: Path, shared_file: Path) -> None:
     ],
     ids=["no labels", "no data", "counts", "values", "complex", "struct", "cells"],
 )
+@pytest.mark.usefixtures("here")
 def test_unusable_variables_are_refused(tmp_path: Path, variables: dict[str, Any]) -> None:
     with pytest.raises(DatasetError):
         matlab.read(saved(tmp_path / "a.mat", **variables))
