@@ -7,7 +7,6 @@ labels, texts for display, all else features. Refuses missing values, and XML wi
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,13 @@ import scipy.sparse as sp
 
 from core.dataset import CandidateDataset, Features
 from core.errors import ExportError
-from core.formats.arff_text import Attribute, Table, parse, quoted
+from core.formats.arff_features import (
+    attribute_features,
+    dense_columns,
+    name_texts,
+    truth_values,
+)
+from core.formats.arff_text import Table, parse, quoted
 from core.formats.findings import Findings, refuse
 from core.formats.label_sets import RESOLVED, display_texts, is_numbering, resolved_labels
 from core.formats.limits import check_shape
@@ -32,11 +37,8 @@ EXTENSIONS = (".arff",)
 
 NAMESPACE = "http://mulan.sourceforge.net/labels"
 MEKA = re.compile(r"-C\s+(-?\d{1,9})\b")
-MAX_ONE_HOT = 2**28  # cells that nominal attributes may add to a dense table
 ID_NAMES = ("id", "instance_id")
 TRUTH, CANDIDATE, CONFIDENCE = "true_", "candidate_", "conf_"
-MEANING = {"0": 0, "-1": 0, "false": 0, "no": 0, "f": 0, "n": 0, "off": 0}
-MEANING |= {"1": 1, "+1": 1, "true": 1, "yes": 1, "t": 1, "y": 1, "on": 1}
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -59,12 +61,13 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     names = _label_names(path, table, mapping, findings)
     groups = {prefix: _group(prefix, names, place, findings) for prefix in (TRUTH, CANDIDATE)}
     labels = [place[name] for name in names]
+    name_texts(table, set(labels), findings)
     ids, display = _texts(table)
     used = {*labels, *groups[TRUTH], *groups[CANDIDATE], *table.texts}
     if groups[CANDIDATE]:
         used |= {place[CONFIDENCE + name] for name in names if CONFIDENCE + name in place}
         findings.add(RESOLVED.message, RESOLVED.fix)
-    features, feature_names = _features(table, used, findings)
+    features, feature_names = attribute_features(table, used, findings)
     candidates = _labels(table, groups[CANDIDATE] or labels, findings)
     truth = _labels(table, groups[TRUTH], findings) if groups[TRUTH] else None
     findings.stop_if_fatal()
@@ -113,10 +116,10 @@ def _listed(
 
 
 def _xml_beside(path: Path) -> Path | None:
-    """Return the XML of the same stem, or of the stem before `-train` or `-test`."""
-    stems = (path.stem, re.sub(r"[-_.](train|test|sparse)$", "", path.stem, flags=re.IGNORECASE))
-    beside = (path.with_name(f"{stem}.xml") for stem in stems)
-    return next((xml for xml in beside if xml.is_file()), None)
+    """Return the XML with the longest stem the file's begins with: parts share one (`x-train`)."""
+    stem = path.stem.lower()
+    beside = [xml for xml in path.parent.glob("*.xml") if stem.startswith(xml.stem.lower())]
+    return max(beside, key=lambda xml: len(xml.stem), default=None)
 
 
 def _xml_names(path: Path) -> list[str]:
@@ -151,97 +154,21 @@ def _texts(table: Table) -> tuple[list[str], pd.DataFrame | None]:
 
 def _labels(table: Table, columns: list[int], findings: Findings) -> npt.NDArray[Any]:
     check_shape(table.numbers.shape[0], 0, len(columns))
-    labels = _dense(table.numbers[:, columns])
+    labels = dense_columns(table, columns)
     for at, j in enumerate(columns):
         attribute = table.attributes[j]
         if attribute.values is None and not attribute.is_text:
             continue
-        codes = [MEANING.get(value.strip().lower(), -9) for value in attribute.values or ()]
-        if not codes or -9 in codes:
+        codes = truth_values(attribute.values or ())
+        if not codes:
             rule, found = (
                 "a label attribute must be {0,1}",
                 ",".join(attribute.values or ["string"]),
             )
             findings.add(rule, "Declare 0 and 1.", fatal=True, column=attribute.name, value=found)
         elif codes != [0, 1]:
-            labels[:, at] = np.asarray(codes, np.float32)[labels[:, at].astype(np.intp)]
+            labels[:, at] = np.asarray(codes)[labels[:, at].astype(np.intp)]
     return labels
-
-
-def _dense(values: Any) -> npt.NDArray[np.float32]:
-    array: npt.NDArray[np.float32] = values.toarray() if sp.issparse(values) else values.copy()
-    return array
-
-
-def _features(table: Table, used: set[int], findings: Findings) -> tuple[Features, list[str]]:
-    """Return the features; those whose codes are not their values are spelled out."""
-    columns = [j for j in range(len(table.attributes)) if j not in used]
-    _check_width(table, columns)
-    blocks: list[Any] = []
-    names: list[str] = []
-    for is_plain, group in groupby(columns, lambda j: _meaning(table.attributes[j]) is None):
-        if is_plain:
-            plain = list(group)
-            blocks.append(table.numbers[:, plain])
-            names += [table.attributes[j].name for j in plain]
-            continue
-        for j in group:
-            block, block_names = _spelled_out(table, j, findings)
-            blocks.append(block)
-            names += block_names
-    return _joined(table, blocks), names
-
-
-def _check_width(table: Table, columns: list[int]) -> None:
-    widths = (len(table.attributes[j].values or ()) for j in columns if _is_one_hot(table, j))
-    n, width = table.numbers.shape[0], len(columns) + sum(widths)
-    check_shape(n, width, 0)
-    if not sp.issparse(table.numbers) and n * width > MAX_ONE_HOT + table.numbers.size:
-        rule = "nominal attributes have too many values to become features"
-        refuse(rule, "Declare them as string, or drop them.", value=f"{width:,}")
-
-
-def _is_one_hot(table: Table, column: int) -> bool:
-    return _meaning(table.attributes[column]) == []
-
-
-def _meaning(attribute: Attribute) -> list[float] | None:
-    """Return the numbers a nominal attribute's codes stand for; none of its own, an empty list."""
-    if attribute.values is None:
-        return None
-    try:
-        numbers = [float(value) for value in attribute.values]
-    except ValueError:
-        return []
-    return None if numbers == list(range(len(numbers))) else numbers
-
-
-def _spelled_out(table: Table, column: int, findings: Findings) -> tuple[Any, list[str]]:
-    """Return a nominal attribute as its numbers, or as one 0/1 feature per value."""
-    attribute = table.attributes[column]
-    numbers = _meaning(attribute)
-    codes = _dense(table.numbers[:, [column]])[:, 0].astype(np.intp)
-    if numbers:
-        return np.asarray(numbers, np.float32)[codes][:, None], [attribute.name]
-    values = attribute.values or ()
-    fix = "Make it numeric if its values have an order."
-    what = f"the nominal attribute became {len(values)} features, one per value"
-    findings.add(what, fix, column=attribute.name)
-    one_hot = sp.csr_array(
-        (np.ones(len(codes), np.float32), (np.arange(len(codes)), codes)),
-        shape=(len(codes), len(values)),
-    )
-    block = one_hot if sp.issparse(table.numbers) else one_hot.toarray()
-    return block, [f"{attribute.name}={value}" for value in values]
-
-
-def _joined(table: Table, blocks: list[Any]) -> Features:
-    n = table.numbers.shape[0]
-    if not sp.issparse(table.numbers):
-        return np.hstack(blocks) if blocks else np.zeros((n, 0), np.float32)
-    if not blocks:
-        return sp.csr_array((n, 0), dtype=np.float32)
-    return sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
 
 
 def write(

@@ -9,6 +9,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ NUMERIC = ("numeric", "real", "integer")
 TEXTUAL = ("string", "date")
 HEADER = re.compile(r"@(relation|attribute|data)\b[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
 SPECIAL = re.compile(r"['\"?%\\]")
+WORD = r"""[^\s'"{}%?,]+"""
+SIMPLE = re.compile(
+    rf"({WORD})\s+(?:(numeric|real|integer)|{{({WORD}(?:,\s*{WORD})*)}})", re.IGNORECASE
+)
 PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
 TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,{}%'"]+)|([,{}%]))""")
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
@@ -86,6 +91,8 @@ def _header(lines: Iterator[tuple[int, str]], findings: Findings) -> Table:
 
 
 def _attribute(text: str, number: int, findings: Findings) -> Attribute:
+    if simple := SIMPLE.fullmatch(text):  # nearly all of them; files have many thousands
+        return Attribute(simple[1], values=None if simple[2] else _plain_values(simple[3]))
     parts = tokens(text)
     name, kind = (str(parts[0]), parts[1:]) if parts else ("", [])
     word = str(kind[0]).lower() if kind else ""
@@ -99,6 +106,11 @@ def _attribute(text: str, number: int, findings: Findings) -> Attribute:
     rule = "an attribute must be numeric, string, date or {a,b,...}"
     findings.add(rule, "Correct the type.", fatal=True, row=number, column=name, value=word)
     return Attribute(name)
+
+
+@lru_cache(maxsize=64)
+def _plain_values(text: str) -> tuple[str, ...]:
+    return tuple(value.strip() for value in text.split(","))
 
 
 class _Mark(str):
@@ -242,4 +254,9 @@ def _decoder(attribute: Attribute) -> Callable[[Any], float]:
         return lambda cell: 0.0
     if attribute.values is None:
         return float
-    return {value: float(code) for code, value in enumerate(attribute.values)}.__getitem__
+    return _decoder_of(attribute.values)
+
+
+@lru_cache(maxsize=64)
+def _decoder_of(values: tuple[str, ...]) -> Callable[[Any], float]:
+    return {value: float(code) for code, value in enumerate(values)}.__getitem__

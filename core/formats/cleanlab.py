@@ -29,7 +29,6 @@ from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.sparse_rows import checked_csr
 
 NAME = "cleanlab"
-ISSUES_NAME = "cleanlab-issues"
 EXTENSIONS = (".json",)
 
 CSR_KEYS = ("data", "indices", "indptr", "shape")
@@ -186,6 +185,3 @@ def _worst(dataset: CandidateDataset, resolution: Any) -> list[float]:
 def _safe(text: str) -> str:
     """Return text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(FORMULA) else text
-
-
-WRITERS = {NAME: write, ISSUES_NAME: write_issues}

@@ -2,7 +2,7 @@
 
 Owns what tasks mean. Candidates are `data.candidates`, else what all annotators chose together,
 else what predictions offer; cancelled annotations do not count. Features are a list in `data`
-(`embedding` or `features`), else the words of its text. `<stem>.xml` beside the file is the
+(`embedding` or `features`), else the words of its text. `<stem>.config.xml` beside it is the
 labelling config: it names all labels, in order, and is written for the import.
 """
 
@@ -67,7 +67,7 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def siblings(path: Path) -> list[Path]:
     """Return the labelling config that belongs to a file of this format."""
-    return [path.with_suffix(".xml")]
+    return [path.with_name(f"{path.stem}.config.xml")]
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
@@ -79,7 +79,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         findings.add(RESOLVED.message, RESOLVED.fix)
     offered = [_offered(item, i, findings) for i, item in enumerate(items)]
     truth = _truth(items, findings)
-    names = _label_names(siblings(path)[0], items, [*offered, *(truth or ())])
+    names = _label_names(siblings(path)[0], [*offered, *(truth or ())])
     display = _display(items, names)
     features, feature_names = _features(items, display, mapping, findings)
     candidates = matrix_of_names(offered, names, findings, "a candidate")
@@ -192,7 +192,7 @@ def _truth(items: list[Item], findings: Findings) -> list[list[str]] | None:
     return [_texts(item.data["truth"]) for item in items]
 
 
-def _label_names(config: Path, items: list[Item], sets: Iterable[Iterable[str]]) -> list[str]:
+def _label_names(config: Path, sets: Iterable[Iterable[str]]) -> list[str]:
     """Return the labels of the config, in its order, and any others sorted after them."""
     listed = attributes_named(load_xml(config), "Choice", "value") if config.is_file() else []
     names = dict.fromkeys(name for name in listed if name is not None)

@@ -1,19 +1,20 @@
-"""JSON lines for other programs, written only: Argilla, FiftyOne and Hugging Face `datasets`.
+"""What is written for other programs only: Argilla, FiftyOne, Hugging Face, cleanlab's issues.
 
-Owns their keys. Confidences go where each has a place for them: a list of scores in Argilla's
-suggestion, a confidence per classification in FiftyOne, a parallel list for Hugging Face. While
-nothing is resolved the candidates stand in for the labels, without confidences.
+Owns the names these go by, and the keys of the three that are JSON lines. Confidences go where
+each has a place for them: a list of scores in Argilla's suggestion, a confidence per classification
+in FiftyOne, a parallel list for Hugging Face. While nothing is resolved the candidates stand in for
+the labels, without confidences.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.dataset import CandidateDataset
+from core.formats.cleanlab import write_issues
 from core.formats.json_text import write_json_lines
 from core.formats.label_sets import (
     decided_labels,
@@ -24,8 +25,7 @@ from core.formats.label_sets import (
 )
 from core.formats.mapping import ColumnMapping
 
-NAMES = ("argilla", "fiftyone", "huggingface")
-EXTENSIONS = (".jsonl",)
+NAMES = ("argilla", "fiftyone", "huggingface", "cleanlab-issues")
 
 QUESTION = "labels"
 AGENT = "plain"
@@ -57,7 +57,10 @@ def write(
     name: str = "argilla",
 ) -> None:
     """Write one record per instance, in the flavour of this name."""
-    write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
+    if name in FLAVOURS:
+        write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
+    else:
+        write_issues(dataset, path, mapping, resolution)
 
 
 def _rows(dataset: CandidateDataset, resolution: Any) -> Iterator[Row]:
@@ -136,4 +139,3 @@ FLAVOURS: dict[str, Callable[[Row], Record]] = {
     "fiftyone": fiftyone_record,
     "huggingface": huggingface_record,
 }
-WRITERS = {name: partial(write, name=name) for name in NAMES}

@@ -37,8 +37,9 @@ from core.formats.text import as_float32, number_texts, read_text
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm")
 
-CHUNK = 100_000  # features turned into numbers at once
-LINE = re.compile(rb"[ \t]*([\d+,.\-]+([ \t]+|$))?(\w+:\S+[ \t]*)*(#.*)?\r?$")
+CHUNK = 1_000  # lines turned into numbers at once
+LABEL_SET = re.compile(rb"[\d+,.-]+")
+PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 MAX_NUMBER = 2**31
 
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
@@ -59,6 +60,7 @@ class Extra(BaseModel):
 
     n_features: int | None = None
     is_dense: bool = False
+    side_files: list[str] | None = None  # the others that belong to it, not left from before
     ids: list[str] = []
     feature_names: list[str] = []
     display: dict[str, list[str]] = {}
@@ -66,8 +68,16 @@ class Extra(BaseModel):
 
 def sniff(head: bytes, path: Path) -> bool:
     """Whether the first whole lines are label numbers followed by `index:value` pairs."""
-    lines = [line for line in head.split(b"\n")[:-1] or [head] if line.strip()][:5]
-    return any(b":" in line for line in lines) and all(LINE.match(line) for line in lines)
+    *whole, rest = head.split(b"\n")
+    lines = [line for line in whole or [rest.rpartition(b" ")[0]] if line.strip()][:5]
+    return any(b":" in line for line in lines) and all(_is_line(line) for line in lines)
+
+
+def _is_line(line: bytes) -> bool:
+    parts = line.partition(b"#")[0].split()
+    if parts and LABEL_SET.fullmatch(parts[0]):
+        parts = parts[1:]
+    return all(PAIR.fullmatch(part) for part in parts)
 
 
 def siblings(path: Path) -> list[Path]:
@@ -84,7 +94,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     lines = _parse(read_text(path, findings), findings)
     labels = {"labels": lines.label_sets}
     for key, side in (("truth", truth_path), ("candidates", candidates_path)):
-        if side.exists():
+        if side.exists() and (extra.side_files is None or key in extra.side_files):
             labels[key] = _side_sets(side, len(lines.label_sets), findings)
     findings.stop_if_fatal()
     names, first = _label_numbering(labels, _label_names(names_path, findings), extra, findings)
@@ -107,19 +117,21 @@ def _parse(text: str, findings: Findings) -> Lines:
     label_sets: list[list[int]] = []
     counts: list[int] = []
     blocks: list[Pairs] = []
-    pairs: list[tuple[int, str]] = []  # line number and `index:value`
+    waiting: list[tuple[int, list[str]]] = []  # line numbers and their `index:value` texts
     for number, line in enumerate(text.split("\n"), start=1):
         parts = line.partition("#")[0].split()
         if not parts:
             continue
-        features = [part for part in parts if ":" in part and not part.startswith("qid:")]
-        label_sets.append(_label_set([p for p in parts if ":" not in p], number, findings))
+        features = parts if ":" in parts[0] else parts[1:]
+        label_sets.append(_label_set(parts[: len(parts) - len(features)], number, findings))
+        if features and features[0].startswith("qid:"):
+            features = features[1:]
         counts.append(len(features))
-        pairs += [(number, feature) for feature in features]
-        if len(pairs) > CHUNK:
-            blocks.append(_numbers(pairs, findings))
-            pairs = []
-    blocks.append(_numbers(pairs, findings))
+        waiting.append((number, features))
+        if len(waiting) == CHUNK:
+            blocks.append(_numbers(waiting, findings))
+            waiting = []
+    blocks.append(_numbers(waiting, findings))
     indices, values = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
     return Lines(label_sets, indices, values, counts)
 
@@ -139,19 +151,20 @@ def _label_set(tokens: list[str], number: int, findings: Findings) -> list[int]:
     return labels
 
 
-def _numbers(pairs: list[tuple[int, str]], findings: Findings) -> Pairs:
+def _numbers(lines: list[tuple[int, list[str]]], findings: Findings) -> Pairs:
     """Return indices and values of `index:value` texts; name each that is neither."""
-    texts = ":".join(text for _, text in pairs).split(":") if pairs else []
+    pairs = [text.partition(":") for _, features in lines for text in features]
     try:
-        if len(texts) != 2 * len(pairs):
-            raise ValueError("a colon too many")
-        return np.asarray([int(text) for text in texts[::2]], np.int64), as_float32(texts[1::2])
+        indices = np.fromiter((int(index) for index, _, _ in pairs), np.int64, len(pairs))
+        values = np.fromiter((float(value) for _, _, value in pairs), np.float64, len(pairs))
+        if indices.min(initial=0) < 0:
+            raise ValueError("a negative index")
     except (ValueError, OverflowError):
-        good = [pair for pair in pairs if _is_pair(pair[1])]
-        for number, text in (pair for pair in pairs if not _is_pair(pair[1])):
+        for number, text in ((n, t) for n, features in lines for t in features if not _is_pair(t)):
             rule, fix = "features must be written index:number", "Correct it, or drop it."
             findings.add(rule, fix, fatal=True, row=number, value=text)
-        return _numbers(good, findings)
+        return np.empty(0, np.int64), np.empty(0, np.float32)
+    return indices, as_float32(values)
 
 
 def _is_pair(text: str) -> bool:
@@ -258,7 +271,9 @@ def write(
         _write_lines(truth_path, _label_lines(dataset.truth))
     if resolution is not None:
         _write_lines(candidates_path, _label_lines(dataset.candidates))
-    extra_path.write_text(_extra_of(dataset).model_dump_json(exclude_defaults=True), "utf-8")
+    extra_path.write_text(
+        _extra_of(dataset, resolution).model_dump_json(exclude_defaults=True), "utf-8"
+    )
 
 
 def _line(labels: str, features: str) -> str:
@@ -289,11 +304,13 @@ def _name_line(name: str) -> str:
     return name if is_plain else json.dumps(name)
 
 
-def _extra_of(dataset: CandidateDataset) -> Extra:
+def _extra_of(dataset: CandidateDataset, resolution: Any) -> Extra:
     names = dataset.feature_names
+    given = {"truth": dataset.truth, "candidates": resolution}
     return Extra(
         n_features=dataset.n_features,
         is_dense=not sp.issparse(dataset.features),
+        side_files=[key for key, value in given.items() if value is not None],
         ids=[] if is_numbering(dataset.ids, "") else list(dataset.ids),
         feature_names=[] if is_numbering(names, "x") else list(names),
         display=display_texts(dataset),

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import format_cases as cases
 import h5py
@@ -30,6 +31,7 @@ import scipy.io
 
 from core.errors import PlainError
 from core.formats import arff, cleanlab, labelstudio, matlab, matlab_decoder, npz, svmlight
+from core.formats.findings import refuse
 
 # What the dispatcher turns into a DatasetError; anything else is a bug of the reader.
 ALLOWED = (
@@ -134,12 +136,16 @@ def written(module: Any, sparse: bool, resolved: bool = False) -> Seed:
 
 
 def mat_read(path: Path) -> None:
-    """Decode in this process, as the child does: the caller isolates it."""
-    wanted = (*matlab.DATA, *matlab.TRUTH, *matlab.CANDIDATES, *matlab.TEXTS)
-    decode = (
-        matlab_decoder.decode_hdf5 if matlab_decoder.is_hdf5(path) else matlab_decoder.decode_v5
-    )
-    decode(path, wanted)
+    """Read with the decoder in this process, not in a child: the caller isolates it."""
+    with mock.patch.object(matlab, "_decode", decode_here):
+        matlab.read(path)
+
+
+def decode_here(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+    try:
+        matlab_decoder.convert(path, target, wanted)
+    except Exception as error:  # as the child does
+        refuse(f"the .mat file cannot be read: {error}", "")
 
 
 READERS: dict[str, tuple[str, Callable[[Path], Any], list[Seed]]] = {
@@ -195,15 +201,15 @@ def isolated_outcome(read: Callable[[Path], Any], path: Path) -> str:
         matlab_decoder.limit_memory(3 * 2**30)
         try:
             read(path)
-        except Exception:
-            os._exit(3)
+        except BaseException as error:
+            os._exit(3 if isinstance(error, ALLOWED) else 4)
         os._exit(0)
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             code = os.waitstatus_to_exitcode(status)
-            return {0: "read", 3: "refused"}.get(code, f"crashed ({code})")
+            return {0: "read", 3: "refused", 4: "bug"}.get(code, f"crashed ({code})")
         time.sleep(0.001)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)

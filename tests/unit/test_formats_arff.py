@@ -21,8 +21,9 @@ MULAN = """% a comment
 @attribute note string
 @attribute happy {1,0}
 @data
-1.5,0,north,'it''s',1
+1.5,0,north,'it\\'s',1
 -2,1,'far east',"a \\"b\\", c",0
+0,1,south,plain,1
 0,1,south,plain,1
 """
 XML = """<?xml version="1.0"?><labels xmlns="http://mulan.sourceforge.net/labels">
@@ -38,14 +39,14 @@ def mulan(folder: Path, text: str, xml: str | None = XML) -> Path:
 
 
 def test_mulan_labels_are_those_the_xml_names_in_attribute_order(tmp_path: Path) -> None:
-    result = arff.read(mulan(tmp_path, MULAN.replace("'it''s'", "'it\\'s'")))
+    result = arff.read(mulan(tmp_path, MULAN))
     data = result.dataset
     assert data.label_names == ("sad", "happy")
-    np.testing.assert_array_equal(data.candidates, [[0, 1], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(data.candidates, [[0, 1], [1, 0], [1, 1], [1, 1]])
     assert data.feature_names == ("Mean Acc", "site=north", "site=south", "site=far east")
     np.testing.assert_array_equal(data.features[1], [-2, 0, 0, 1])
     assert data.display is not None
-    assert data.display["note"].tolist() == ["it's", 'a "b", c', "plain"]
+    assert data.display["note"].tolist() == ["it's", 'a "b", c', "plain", "plain"]
     assert any("one per value" in problem.message for problem in result.problems)
 
 
@@ -68,6 +69,25 @@ def test_value_left_out_of_a_sparse_row_is_the_first_declared_one(tmp_path: Path
     np.testing.assert_array_equal(data.features.toarray(), [[5, 0], [5, 0.5], [2, 0]])
 
 
+def test_nominal_values_become_numbers_where_they_mean_one(tmp_path: Path) -> None:
+    header = "@attribute l {0,1}\n@attribute p {YES,NO}\n@attribute g {F,M}\n"
+    header += "@attribute name {p1,p2,p3,p4}\n@attribute n {3,1}\n"
+    rows = "1,YES,F,p2,3\n0,NO,M,p1,1\n1,YES,M,p4,1\n"
+    path = mulan(tmp_path, f"@relation 'x: -C 1'\n{header}@data\n{rows}", xml=None)
+    data = arff.read(path).dataset
+    assert data.feature_names == ("p", "g=M", "n")
+    np.testing.assert_array_equal(data.features, [[1, 0, 3], [0, 1, 1], [1, 1, 1]])
+    assert data.display is not None
+    assert data.display["name"].tolist() == ["p2", "p1", "p4"]
+
+
+def test_parts_of_a_data_set_share_its_xml(tmp_path: Path) -> None:
+    (tmp_path / "Music.xml").write_text('<labels><label name="b"/></labels>', "utf-8")
+    path = tmp_path / "musicTrain-3.arff"
+    path.write_text("@relation m\n@attribute a real\n@attribute b {0,1}\n@data\n1,1\n2,0\n3,1\n")
+    assert arff.read(path).dataset.label_names == ("b",)
+
+
 def test_missing_and_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
     text = "@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute w real\n@attribute s string\n"
     text += "@data\n1,?,?\n0,x,b\n2,1,b\n1,1\n"
@@ -79,7 +99,7 @@ def test_missing_and_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
 
 def test_file_without_named_labels_says_how_to_name_them(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"data\.xml beside the file"):
-        arff.read(mulan(tmp_path, MULAN.replace("'it''s'", "x"), xml=None))
+        arff.read(mulan(tmp_path, MULAN, xml=None))
 
 
 def test_feature_named_like_a_label_cannot_be_written(tmp_path: Path) -> None:
@@ -171,5 +191,5 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_mapping_names_the_labels_where_nothing_else_does(tmp_path: Path) -> None:
-    path = mulan(tmp_path, MULAN.replace("'it''s'", "x"), xml=None)
+    path = mulan(tmp_path, MULAN, xml=None)
     assert arff.read(path, ColumnMapping(labels=("happy",))).dataset.label_names == ("happy",)

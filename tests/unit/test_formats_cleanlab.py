@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from core.dataset import CandidateDataset
 from core.errors import DatasetError, PlainError
-from core.formats import cleanlab, huggingface
+from core.formats import cleanlab, huggingface, records
 
 
 def test_bare_lists_are_enough(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_shared_data_round_trip(tmp_path: Path, shared_file: Path) -> None:
 def test_issues_table_has_cleanlabs_columns_and_low_is_bad(tmp_path: Path) -> None:
     data = cases.small_dataset()
     resolution = cases.resolution_of(data)
-    cleanlab.WRITERS["cleanlab-issues"](data, tmp_path / "issues.csv", resolution=resolution)
+    records.write(data, tmp_path / "issues.csv", resolution=resolution, name="cleanlab-issues")
     with (tmp_path / "issues.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     columns = ["", "is_label_issue", "label_score", "given_label", "predicted_label"]

@@ -87,7 +87,7 @@ def test_json_min_spells_one_and_several_choices_differently(tmp_path: Path, sev
 def test_labelling_config_beside_the_file_names_all_labels(tmp_path: Path) -> None:
     path = saved(tmp_path, TASKS)
     config = '<View><Choices name="c"><Choice value="sea"/><Choice value="bird"/></Choices></View>'
-    path.with_suffix(".xml").write_text(config, "utf-8")
+    path.with_suffix(".config.xml").write_text(config, "utf-8")
     assert labelstudio.read(path).dataset.label_names == ("sea", "bird", "cat", "dog")
 
 
