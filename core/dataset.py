@@ -139,10 +139,9 @@ def as_features(
         values = X.data[bad]
     else:
         # One pass without a temporary: a sum of squares is finite unless a value is not (or it
-        # overflows); BLAS is several times faster at it than `isfinite`.
-        flat = X.ravel(order="K")
+        # overflows), and several times faster than `isfinite`.
         with np.errstate(over="ignore", invalid="ignore"):
-            suspicious = not np.isfinite(np.dot(flat, flat))
+            suspicious = not np.isfinite(np.einsum("ij,ij->", X, X))
         rows, columns = np.nonzero(~np.isfinite(X)) if suspicious else (np.empty(0, int),) * 2
         values = X[rows, columns]
         X = _frozen(X)

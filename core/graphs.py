@@ -149,7 +149,7 @@ def read_label_graph(path: Path | str, label_names: Sequence[str]) -> LabelGraph
 
 def _unit_dense(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     norms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))
-    return (X / np.where(norms > 0, norms, 1)[:, None]).astype(np.float32)
+    return np.ascontiguousarray(X / np.where(norms > 0, norms, 1)[:, None], np.float32)
 
 
 def _unit_sparse(X: sp.csr_array) -> sp.csr_array:

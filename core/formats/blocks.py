@@ -1,11 +1,14 @@
-"""Columns that arrive batch by batch become one row-major array, without a second copy.
+"""Columns that arrive batch by batch become one array, without a second copy.
 
 Owns the memory of a reading: the array is reserved once (untouched pages cost nothing), filled
-in blocks small enough to be transposed in the processor's cache, and cut to size at the end.
-Wide, mostly empty tables are kept sparse.
+column by column as files have them, and cut to size at the end; its rows are a view across the
+columns. Wide, mostly empty tables are kept sparse.
 """
 
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,34 +22,42 @@ MIN_SPARSE_WIDTH = 100
 MAX_SPARSE_DENSITY = 0.1
 
 Columns = Sequence[npt.NDArray[Any]]
+_SHARE = 16  # columns a thread copies at a time
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="plain-columns")
 
 
 class RowBlock:
-    """An (n, width) array of one type that grows by columns of equal length."""
+    """An (n, width) array of one type, column-major, that grows by columns of equal length."""
 
     def __init__(self, width: int, dtype: type[np.generic], rows: int) -> None:
-        self._array: npt.NDArray[Any] = np.empty((max(1, rows), width), dtype)
+        self._columns: npt.NDArray[Any] = np.empty((width, max(1, rows)), dtype)
         self._n = 0
 
     def add(self, columns: Columns) -> None:
-        n_new = len(columns[0])
-        self._reserve(self._n + n_new)
-        target = self._array[self._n : self._n + n_new]
-        for start in range(0, n_new, BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            target[rows] = np.array([column[rows] for column in columns], target.dtype).T
-        self._n += n_new
+        end = self._n + len(columns[0])
+        self._reserve(end)
+        shares = [slice(i, i + _SHARE) for i in range(0, len(columns), _SHARE)]
+        list(_threads().map(lambda some: self._fill(some, list(columns[some]), end), shares))
+        self._n = end
 
     def array(self) -> npt.NDArray[Any]:
-        return self._array[: self._n]
+        return self._columns[:, : self._n].T
+
+    def _fill(self, at: slice, columns: Columns, end: int) -> None:
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is told
+            for target, column in zip(self._columns[at], columns, strict=True):
+                target[self._n : end] = column
 
     def _reserve(self, n: int) -> None:
-        if n > len(self._array):
-            larger = np.empty(
-                (max(n, 2 * len(self._array)), self._array.shape[1]), self._array.dtype
-            )
-            larger[: self._n] = self.array()
-            self._array = larger
+        width, reserved = self._columns.shape
+        if n > reserved:
+            larger = np.empty((width, max(n, 2 * reserved)), self._columns.dtype)
+            larger[:, : self._n] = self._columns[:, : self._n]
+            self._columns = larger
 
 
 class FeatureBlock:

@@ -33,7 +33,7 @@ from core.formats.mapping import (
 MAX_WORDS = 20_000
 MAX_COLUMNS = 50_000
 
-Flags = npt.NDArray[np.int8]
+Flags = npt.NDArray[Any]  # of 0/1 or booleans
 
 
 def table_to_dataset(
@@ -156,7 +156,7 @@ class _Arrays:
         self.findings.stop_if_fatal()
         return dataset
 
-    def _numbers(self, column: pa.Array, name: str) -> npt.NDArray[np.float32]:
+    def _numbers(self, column: pa.Array, name: str) -> npt.NDArray[np.floating[Any]]:
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             return self._parsed(column, name)
         if not (is_number(column.type) or pa.types.is_null(column.type)):
@@ -164,15 +164,15 @@ class _Arrays:
             fix = "Map the column to display, or encode it."
             self.findings.add(rule, fix, fatal=True, column=name, value=str(column.type))
             return np.zeros(len(column), np.float32)
-        return as_float32(column)
+        return as_floats(column)
 
-    def _parsed(self, column: pa.Array, name: str) -> npt.NDArray[np.float32]:
+    def _parsed(self, column: pa.Array, name: str) -> npt.NDArray[np.floating[Any]]:
         """Return text as numbers: all at once if it can be, else cell by cell to tell which not."""
         decimal = self.mapping.decimal
         try:
             spelled = pc.replace_substring(column, decimal, ".") if decimal == "," else column
             blank = pc.equal(spelled, "")
-            return as_float32(pc.if_else(blank, None, spelled).cast(pa.float32()))
+            return as_floats(pc.if_else(blank, None, spelled).cast(pa.float32()))
         except pa.ArrowInvalid:
             pass
         values = [parse_number(text or "", decimal) for text in column.to_pylist()]
@@ -201,11 +201,9 @@ class _Arrays:
         if column.null_count or not pa.types.is_integer(column.type):
             return None
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if len(values) and values.max() > 1:
+        if len(values) and (values.max() > 1 or values.min() < -1):
             return None
-        if values.dtype.kind == "u":
-            return values.astype(np.int8, copy=False)
-        return None if len(values) and values.min() < -1 else (values > 0).astype(np.int8)
+        return values if values.dtype.kind == "u" else values > 0
 
     def _slow_flags(self, column: pa.Array, name: str) -> Flags:
         encoded = column.cast(pa.string()) if pa.types.is_null(column.type) else column
@@ -286,7 +284,8 @@ class _Arrays:
             fix = "Give the instance an id, or leave the id column out."
             self.findings.add("an instance has no id", fix, fatal=True, row=int(i) + 1)
         ids = column.to_pylist()
-        return ids if pa.types.is_string(column.type) else list(map(str, ids))
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        return ids if is_text else list(map(str, ids))
 
 
 def truth_names(mapping: ColumnMapping, label_names: Sequence[str]) -> tuple[str, ...]:
@@ -303,13 +302,12 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(exact or types.is_floating(kind))
 
 
-def as_float32(column: pa.Array) -> npt.NDArray[np.float32]:
-    """Return numbers as float32; missing ones are NaN, too large ones infinite."""
+def as_floats(column: pa.Array) -> npt.NDArray[np.floating[Any]]:
+    """Return numbers as they are if they are floats, else as float64; missing ones are NaN."""
     if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
         column = column.cast(pa.float64())
-    values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    with np.errstate(over="ignore"):
-        return values.astype(np.float32, copy=False)
+    values: npt.NDArray[np.floating[Any]] = column.to_numpy(zero_copy_only=False)
+    return values
 
 
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
@@ -342,7 +340,8 @@ def _native_lists(column: pa.ChunkedArray) -> npt.NDArray[np.float32] | None:
     if len(lengths) != 1 or not lengths[0] or not is_number(kind.value_type):
         return None
     values = pc.list_flatten(column).combine_chunks()
-    return as_float32(values).reshape(len(column), lengths[0])
+    floats = as_floats(values).astype(np.float32, copy=False)
+    return floats.reshape(len(column), lengths[0])
 
 
 def _number_row(cell: Any, i: int, name: str, findings: Findings) -> npt.NDArray[np.float32]:
