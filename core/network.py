@@ -191,7 +191,7 @@ class Network:
         self.generator = torch.Generator(device=device).manual_seed(config.seed)
         self.theta = torch.empty(sum(a * b for a, b in self._shapes), device=device)
         self.velocity = torch.zeros_like(self.theta)
-        self._buffers: dict[int, list[tuple[Tensor, Tensor]]] = {}
+        self._buffers: dict[int, tuple[Tensor, ...]] = {}
         for W in self._layers(self.theta):
             bound = (len(W) - 1) ** -0.5
             W.uniform_(-bound, bound, generator=self.generator)
@@ -236,18 +236,19 @@ class Network:
         W1, W2, W3 = self._layers(theta)
         V1, V2, V3 = self._layers(velocity)
         W2t, W3t = W2[:-1].t(), W3[:-1].t()
-        mm = torch.mm
+        mm, sign = torch.mm, torch.sign
         for x, z in batches:
-            (H1, h1), (H2, h2) = self._hidden(len(x))
+            H1, h1, H1t, H2, h2, H2t, f, d2, d1 = self._buffers_for(len(x))
             mm(x, W1, out=h1).relu_()
             mm(H1, W2, out=h2).relu_()
-            d3 = delta(mm(H2, W3), z)
-            d2 = mm(d3, W3t).mul_(h2.sign())  # ReLU's derivative: its output is 0 or positive
-            d1 = mm(d2, W2t).mul_(h1.sign())
+            d3 = delta(mm(H2, W3, out=f), z)
+            # ReLU's derivative is the sign of its output, which is 0 or positive.
+            mm(d3, W3t, out=d2).mul_(sign(h2))
+            mm(d2, W2t, out=d1).mul_(sign(h1))
             # velocity <- momentum velocity + gradient + decay theta, the gradient averaged
             share = 1 / (len(x) * n_labels)
-            V3.addmm_(H2.t(), d3, beta=momentum, alpha=share)
-            V2.addmm_(H1.t(), d2, beta=momentum, alpha=share)
+            V3.addmm_(H2t, d3, beta=momentum, alpha=share)
+            V2.addmm_(H1t, d2, beta=momentum, alpha=share)
             V1.addmm_(x.t(), d1, beta=momentum, alpha=share)
             velocity.add_(theta, alpha=decay)
             theta.sub_(velocity, alpha=rate)
@@ -270,11 +271,13 @@ class Network:
         parts = torch.split(vector, [a * b for a, b in self._shapes])
         return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
-    def _hidden(self, size: int) -> list[tuple[Tensor, Tensor]]:
-        """Return for both hidden layers the batch's values with and without the constant 1."""
+    def _buffers_for(self, size: int) -> tuple[Tensor, ...]:
+        """Return where a batch of this size is computed: layers with and without 1, deltas."""
         if size not in self._buffers:
-            wide = [torch.ones(size, b + 1, device=self._device) for _, b in self._shapes[:2]]
-            self._buffers[size] = [(H, H[:, :-1]) for H in wide]
+            (_, first), (_, second), (_, n_labels) = self._shapes
+            H1, H2 = (torch.ones(size, n + 1, device=self._device) for n in (first, second))
+            f, d2, d1 = (H1.new_empty(size, n) for n in (n_labels, second, first))
+            self._buffers[size] = (H1, H1[:, :-1], H1.t(), H2, H2[:, :-1], H2.t(), f, d2, d1)
         return self._buffers[size]
 
 
