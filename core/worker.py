@@ -47,6 +47,7 @@ STARTING_SECONDS = 30.0
 
 MAX_THREADS = 8
 NICENESS = 19
+"""Of background runs, so that screens stay quick; PLAIN_NICENESS in the environment overrides."""
 
 _children: list[subprocess.Popen[bytes]] = []
 

@@ -238,7 +238,7 @@ def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     from core import worker
 
     if hasattr(os, "nice"):
-        os.nice(worker.NICENESS)
+        os.nice(int(os.environ.get("PLAIN_NICENESS", worker.NICENESS)))
     space = _open(workspace)
     try:
         worker.run_training(space, run)

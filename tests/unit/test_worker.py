@@ -19,7 +19,8 @@ CONFIG = PlainConfig(epochs=EPOCHS)
 
 
 @pytest.fixture
-def workspace(tmp_path, demo):
+def workspace(tmp_path, demo, monkeypatch):
+    monkeypatch.setenv("PLAIN_NICENESS", "0")  # or other tests beside would starve the runs
     space = Workspace(tmp_path / "space")
     space.add_dataset(demo, "demo")
     yield space
