@@ -1,8 +1,8 @@
 """What a data set looks like before anything is learned: oddities, each with a fix, and sizes.
 
-A `CandidateDataset` that cannot be used is never built (not finite, ids that clash, no rows);
-what is found here can be used but deserves a look. At most 20 of a kind are listed, the rest
-counted. Fatal is only what no training can start from.
+A `CandidateDataset` that cannot be used is never built (not finite, ids that clash, no rows or no
+features); what is found here can be used but deserves a look. At most 20 of a kind are listed, the
+rest counted.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ class Summary(BaseModel):
 
 
 def check(dataset: CandidateDataset) -> list[Problem]:
-    """Return everything that is odd about the data, fatal or not."""
+    """Return everything that is odd about the data."""
     checks = (_sizes, _labels, _instances, _missing_truth, _columns, _duplicates, _empty_rows)
     return [problem for look in checks for problem in look(dataset)]
 
@@ -155,9 +155,6 @@ def _listed(
 
 def _sizes(dataset: CandidateDataset) -> Iterator[Problem]:
     n, d = dataset.n_instances, dataset.n_features
-    if d == 0:
-        fix = "Add columns of numbers, an embedding, or text."
-        yield Problem("an instance needs at least one feature", fix, fatal=True, value="0")
     if n < FEW_INSTANCES:
         fix = "Add instances: with so few, confidences say little."
         yield Problem(f"a data set should have {FEW_INSTANCES} instances", fix, value=str(n))

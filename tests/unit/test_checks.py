@@ -90,11 +90,6 @@ def test_suspicious_sizes_are_told() -> None:
     assert not any(one.fatal for listed in problems.values() for one in listed)
 
 
-def test_no_features_are_fatal() -> None:
-    problems = check(dataset(features=np.zeros((40, 0), np.float32)))
-    assert any(one.fatal for one in problems)
-
-
 def test_values_that_are_not_finite_are_named_by_id_and_feature() -> None:
     features = np.ones((30, 4), np.float32)
     features[2:, 1] = np.nan
