@@ -37,7 +37,8 @@ CANDIDATES = ("partial_labels", "candidate_labels", "train_p_target", "p_target"
 TEXTS = ("label_names", "ids", "feature_names", "display_names", "display_values")
 RESOLVED_KEY = "resolved_labels"
 DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
-SECONDS = 9.0  # for a small file; decoding takes well under one
+SECONDS = 9.0  # of the processor, for a small file; decoding takes well under one
+PATIENCE = 6  # times that on the clock, for a busy machine
 SECONDS_PER_BYTE = 1 / 4e6
 MAX_VARIABLE = 2**31 - 2**16  # bytes a v5 file can hold in one variable
 
@@ -95,7 +96,11 @@ def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
     seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
     try:
         child = subprocess.run(
-            command, capture_output=True, timeout=seconds, env=_environment(), check=False
+            command,
+            capture_output=True,
+            timeout=PATIENCE * seconds,
+            env=_environment(seconds),
+            check=False,
         )
     except subprocess.TimeoutExpired:
         refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
@@ -106,9 +111,10 @@ def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
         refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
 
 
-def _environment() -> dict[str, str]:
-    """One thread (memory is limited), and no HDF5 plug-ins: they are programs."""
-    return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "HDF5_PLUGIN_PRELOAD": "::"}
+def _environment(seconds: float) -> dict[str, str]:
+    """One thread (memory is limited), no HDF5 plug-ins (they are programs), limited time."""
+    limits = {"OPENBLAS_NUM_THREADS": "1", "PLAIN_DECODER_SECONDS": str(seconds)}
+    return {**os.environ, **limits, "HDF5_PLUGIN_PRELOAD": "::"}
 
 
 def _assembled(arrays: dict[str, npt.NDArray[Any]]) -> Variables:

@@ -8,6 +8,7 @@ text, cells of text and sparse matrices come out; objects and functions never do
 refused, with the reason as one line on standard error.
 """
 
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -53,6 +54,7 @@ def convert(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
 
 
 def limit_memory(wanted: int) -> None:
+    """Bound memory, and processor time where the environment says how much."""
     try:
         import resource
     except ImportError:  # Windows: the sizes checked below still hold
@@ -60,6 +62,9 @@ def limit_memory(wanted: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    seconds = os.environ.get("PLAIN_DECODER_SECONDS")
+    if seconds:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(float(seconds)), int(float(seconds)) + 1))
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 

@@ -83,11 +83,11 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
 
 
 def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    settings = {"epochs": 600, "batch_size": 16}
+    settings = {"epochs": 300, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
     kills = 0
-    while kills < 3:
+    while kills < 2:
         worker.launch(workspace, broken.id)
         wait(lambda: workspace.runs.get(broken.id).pid is not None)
         before = workspace.runs.get(broken.id).epoch
@@ -106,8 +106,8 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     for one, other in zip(results(workspace, whole), results(workspace, broken), strict=True):
         assert np.array_equal(one, other)
     events = workspace.runs.events_after(broken.id)
-    assert [seq for seq, _ in events] == list(range(600 + 3))
-    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 601))
+    assert [seq for seq, _ in events] == list(range(300 + 3))
+    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 301))
     one, other = (worker.confidence_history(workspace, run.id) for run in (whole, broken))
     assert np.array_equal(one, other)
 
@@ -132,7 +132,7 @@ def test_pause_holds_a_run_resume_lets_it_go_and_stop_keeps_its_results(workspac
 
 
 def test_no_more_runs_at_once_than_allowed_and_the_rest_follow(workspace, demo):
-    queued = [queue(workspace, demo, epochs=300) for _ in range(3)]
+    queued = [queue(workspace, demo, epochs=60) for _ in range(3)]
     for run in queued:
         worker.launch(workspace, run.id)
     most = 0
