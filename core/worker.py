@@ -45,7 +45,6 @@ HEARTBEAT_SECONDS = 1.0
 STARTING_SECONDS = 30.0
 """How long a run may be without a process that was launched for it."""
 
-MAX_THREADS = 8
 NICENESS = 19
 """Of background runs, so that screens stay quick; PLAIN_NICENESS in the environment overrides."""
 
@@ -189,7 +188,7 @@ def _train(
 
     from core.trainer import PlainTrainer
 
-    torch.set_num_threads(min(os.cpu_count() or 1, MAX_THREADS))
+    torch.set_num_threads(_n_threads())
     folder = workspace.runs.folder(run.id)
     record = _Record(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
@@ -361,8 +360,8 @@ def _already_running(run_id: str) -> StoreError:
 
 def _spawn(workspace: Workspace, run_id: str) -> None:
     command = [sys.executable, "-m", "core", "work", run_id, "--workspace", str(workspace.folder)]
-    threads = str(min(os.cpu_count() or 1, MAX_THREADS))
-    limits = {name: threads for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+    limits = {**dict.fromkeys(names, str(_n_threads())), "OMP_WAIT_POLICY": "PASSIVE"}
     with (workspace.runs.folder(run_id) / "worker.log").open("ab") as log:
         child = subprocess.Popen(
             command,
@@ -374,6 +373,11 @@ def _spawn(workspace: Workspace, run_id: str) -> None:
             close_fds=True,
         )
     _children.append(child)
+
+
+def _n_threads() -> int:
+    """Return the threads of a run, at most 8; PLAIN_THREADS in the environment overrides."""
+    return int(os.environ.get("PLAIN_THREADS", min(os.cpu_count() or 1, 8)))
 
 
 def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:

@@ -1,10 +1,16 @@
 """What every test may use: the shared data beside the project, where it is."""
 
+import os
 from pathlib import Path
 
-import numpy as np
-import pytest
-from postgres import postgres_server, postgres_url  # noqa: F401  (fixtures)
+# Tests run side by side: one thread each, also in the processes they start, or all wait for all.
+for _name in ("OMP_NUM_THREADS", "PLAIN_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("PLAIN_NICENESS", "0")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from postgres import postgres_server, postgres_url  # noqa: E402, F401  (fixtures)
 
 SHARED = Path(__file__).parents[2] / "shared"
 

@@ -19,8 +19,7 @@ CONFIG = PlainConfig(epochs=EPOCHS)
 
 
 @pytest.fixture
-def workspace(tmp_path, demo, monkeypatch):
-    monkeypatch.setenv("PLAIN_NICENESS", "0")  # or other tests beside would starve the runs
+def workspace(tmp_path, demo):
     space = Workspace(tmp_path / "space")
     space.add_dataset(demo, "demo")
     yield space
@@ -83,7 +82,7 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
 
 
 def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    settings = {"epochs": 300, "batch_size": 16}
+    settings = {"epochs": 1500, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
     kills = 0
@@ -106,8 +105,8 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     for one, other in zip(results(workspace, whole), results(workspace, broken), strict=True):
         assert np.array_equal(one, other)
     events = workspace.runs.events_after(broken.id)
-    assert [seq for seq, _ in events] == list(range(300 + 3))
-    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 301))
+    assert [seq for seq, _ in events] == list(range(1500 + 3))
+    assert [event.epoch for _, event in events if event.kind == "epoch"] == list(range(1, 1501))
     one, other = (worker.confidence_history(workspace, run.id) for run in (whole, broken))
     assert np.array_equal(one, other)
 
