@@ -39,8 +39,8 @@ from core.graphs import InstanceGraph, LabelGraph
 from core.store import RunRow, RunState, Workspace, files
 
 CHECKPOINT_SECONDS = 2.0
-FLUSH_SECONDS = 0.25
-POLL_SECONDS = 0.1
+FLUSH_SECONDS = 0.5
+POLL_SECONDS = 0.2
 HEARTBEAT_SECONDS = 1.0
 STARTING_SECONDS = 30.0
 """How long a run may be without a process that was launched for it."""
