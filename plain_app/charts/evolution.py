@@ -127,9 +127,9 @@ def spread_option(points: EvolutionPoints, epoch: int) -> dict[str, Any]:
 
 def cell_statistics(history: History) -> CellStatistics:
     """Return mean, variability and movement of every cell, a chunk of cells at a time."""
-    n = history.shape[1]
+    n = history.shape[1] if len(history) else 0
     parts = [_statistics(history[:, at : at + CHUNK]) for at in range(0, n, CHUNK)]
-    if not parts or not len(history):
+    if not parts:
         empty = np.zeros(0, np.float32)
         return CellStatistics(empty, empty, empty, empty.astype(np.int32), empty)
     return CellStatistics(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -253,5 +253,5 @@ def _statistics(chunk: History) -> CellStatistics:
         values.std(axis=0),
         steps.sum(axis=0),
         sides.sum(axis=0).astype(np.int32),
-        values[-1] if len(values) else np.zeros(values.shape[1], np.float32),
+        values[-1],
     )

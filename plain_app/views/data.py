@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from core.dataset import CandidateDataset
+from core.errors import DatasetError
 from core.formats import ColumnMapping, ReadResult
 from plain_app import state
 from plain_app.charts.distribution import (
@@ -131,8 +132,7 @@ def _draw_staged(staged: Staged) -> None:
         actions = st.container(horizontal=True, horizontal_alignment="right")
     with error_guard("data.staged"):
         with st.spinner("Reading and checking …"):
-            guessed = data.read_staged(staged, None)
-            result = _draw_mapping(staged, guessed)
+            result = _draw_mapping(staged)
             report = data.report(result.dataset, result.problems)
         actions.button(
             "Load into the workspace",
@@ -156,19 +156,39 @@ def _store(dataset: CandidateDataset, name: str) -> None:
     st.rerun()
 
 
-def _draw_mapping(staged: Staged, guessed: ReadResult) -> ReadResult:
+def _draw_mapping(staged: Staged) -> ReadResult:
     """Draw how columns were understood; return the file read as the selects say."""
+    guessed = _guess(staged)
     mapping = guessed.mapping
-    with st.expander(f"How the file is understood ({guessed.format})", key="data.mapping"):
-        if mapping is None or not mapping.columns:
+    is_refused = isinstance(guessed, DatasetError)
+    with st.expander("How the file is understood", is_refused, key="data.mapping"):
+        if not isinstance(mapping, ColumnMapping) or not mapping.columns:
             st.caption("This format states the role of everything in it.")
-            return guessed
-        stated = _draw_roles(mapping)
-        result = data.read_staged(staged, ColumnMapping(**stated)) if stated else guessed
-        reasons = (result.mapping or mapping).reasons
-        rows = [{"role": role, "because": why[:300]} for role, why in reasons.items()]
+            stated = {}
+        else:
+            stated = _draw_roles(mapping)
+            _draw_reasons(mapping)
+    if stated:
+        return data.read_staged(staged, ColumnMapping(**stated))
+    if isinstance(guessed, DatasetError):
+        raise guessed
+    return guessed
+
+
+def _guess(staged: Staged) -> ReadResult | DatasetError:
+    """Read a file by guess; where the guess may be at fault, return the refusal with it."""
+    try:
+        return data.read_staged(staged, None)
+    except DatasetError as error:
+        if error.mapping is None:
+            raise
+        return error
+
+
+def _draw_reasons(mapping: ColumnMapping) -> None:
+    rows = [{"role": role, "because": why[:300]} for role, why in mapping.reasons.items()]
+    if rows:
         st.dataframe(rows, hide_index=True, row_height=28, key="data.reasons")
-    return result
 
 
 def _draw_roles(mapping: ColumnMapping) -> dict[str, Any]:

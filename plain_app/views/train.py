@@ -147,8 +147,8 @@ def _draw_live(run_id: str, was_live: bool) -> None:
         runs.tend()
         run = runs.get(run_id)
         standing = runs.standing(run)
-        if was_live and standing not in runs.HELD:
-            st.rerun()
+        if was_live != (standing in runs.HELD):
+            st.rerun()  # the clock of this fragment starts or stops
         told = runs.story(run_id)
         _draw_progress(run, standing, told)
         _draw_ending(run, standing)
@@ -405,26 +405,31 @@ def _draw_runs(fingerprint: str, run_id: str | None) -> None:
     if not rows:
         return
     st.subheader("Runs on this data")
-    table = pd.DataFrame(
-        {
-            "run": [runs.title(run) for run in rows],
-            "state": [runs.standing(run) for run in rows],
-            "epochs": [run.epoch / run.config.epochs for run in rows],
-            "created": [run.created[:16].replace("T", " ") for run in rows],
-            "note": [run.note[:200] for run in rows],
-        }
-    )
-    epochs = st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent")
     st.dataframe(
-        table,
+        pd.DataFrame([_run_row(run) for run in rows]),
         hide_index=True,
         row_height=28,
         height=min(260, 38 + 28 * len(rows)),
-        column_config={"epochs": epochs},
         key="train.runs",
         on_select=lambda: on_pick([run.id for run in rows]),
         selection_mode="single-row",
     )
+
+
+def _run_row(run: RunRow) -> dict[str, Any]:
+    """Return what the list says of a run; results only of one that has ended."""
+    epochs = runs.story(run.id).epochs if run.state.is_ended else []
+    scores = (epochs[-1].metrics or {}) if epochs else {}
+    return {
+        "run": runs.title(run),
+        "state": runs.standing(run),
+        "epochs": run.config.epochs,
+        "loss": round(epochs[-1].loss, 4) if epochs else None,
+        "AUC": scores.get("auc"),
+        "F1": scores.get("f1"),
+        "created": run.created[:16].replace("T", " "),
+        "note": run.note[:200],
+    }
 
 
 def _draw_undo() -> None:

@@ -5,10 +5,13 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
+from time import monotonic, sleep
 
 import pytest
 
@@ -19,7 +22,6 @@ CHROMIUM = next(
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*")
-SIZES = {"wide": {"width": 1440, "height": 900}, "small": {"width": 1024, "height": 768}}
 
 
 class Server:
@@ -64,20 +66,12 @@ class Server:
 
 
 def free_port() -> str:
-    from plain_app.launcher import find_port
-
-    del find_port
-    import socket
-
     with contextlib.closing(socket.socket()) as probe:
         probe.bind(("127.0.0.1", 0))
         return str(probe.getsockname()[1])
 
 
 def wait_for_health(port: str, seconds: float = 40) -> None:
-    from http.client import HTTPConnection
-    from time import monotonic, sleep
-
     end = monotonic() + seconds
     while monotonic() < end:
         with (
@@ -132,6 +126,31 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.log.close()
     if (tmp_path / "space").exists():
         end_runs(tmp_path / "space")
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable[..., object]]:
+    """Open pages that must not ask another host for anything, nor raise in the browser."""
+    opened, strangers, errors = [], [], []
+
+    def open_one(url: str, width: int = 1440, height: int = 900, dark: bool = False) -> object:
+        scheme = "dark" if dark else "light"
+        page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.on("request", lambda one: strangers.append(one.url) if is_strange(one.url) else None)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(url)
+        opened.append(page)
+        return page
+
+    yield open_one
+    for page in opened:
+        page.close()
+    assert strangers == []
+    assert errors == []
+
+
+def is_strange(url: str) -> bool:
+    return not url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
 
 
 @pytest.fixture
