@@ -50,7 +50,7 @@ def axis(name: str, kind: str = "value", **more: Any) -> dict[str, Any]:
 
 
 def shades(low: float, high: float, **more: Any) -> dict[str, Any]:
-    """Return a colour scale from nothing to our accent; it suits light and dark."""
+    """Return a colour scale beside the chart; its colours are the theme's."""
     return {
         "min": low,
         "max": high,
@@ -62,10 +62,5 @@ def shades(low: float, high: float, **more: Any) -> dict[str, Any]:
         "itemWidth": 10,
         "itemHeight": 90,
         "textStyle": {"fontSize": 11},
-        "inRange": {"color": SHADES},
         **more,
     }
-
-
-SHADES = [f"rgba(47, 128, 130, {share})" for share in (0.03, 0.25, 0.5, 0.75, 1)]
-"""From nearly the background to the accent."""

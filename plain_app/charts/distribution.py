@@ -44,7 +44,7 @@ def count_points(per_instance: list[int], most: int = 24) -> CountPoints:
 def count_option(points: CountPoints) -> dict[str, Any]:
     bars = {"type": "bar", "name": "instances", "data": points.instances, "barCategoryGap": "25%"}
     option = titled(
-        "Instances by number of candidates",
+        "Instances by candidates",
         xAxis=axis("candidates", "category", data=points.candidates),
         yAxis=axis(""),
         series=[bars],

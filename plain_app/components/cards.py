@@ -57,11 +57,12 @@ def cell_table(table: pd.DataFrame, key: str, height: int = 300, **columns: Any)
         for name in ("instance", "label")
         if name in table
     }
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=height,
-        row_height=ROW,
-        column_config={**text, **columns},
-        key=key,
-    )
+    with st.container(key=key):
+        st.dataframe(
+            table,
+            hide_index=True,
+            height=height,
+            row_height=ROW,
+            column_config={**text, **columns},
+            key=f"{key}_rows",
+        )

@@ -47,14 +47,15 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
         "what must hold": st.column_config.TextColumn(width="large"),
         "what to do": st.column_config.TextColumn(width="large"),
     }
-    st.dataframe(
-        table[shown],
-        hide_index=True,
-        column_config=widths,
-        row_height=30,
-        height=min(320, 38 + 30 * len(table)),
-        key=key,
-    )
+    with st.container(key=key):
+        st.dataframe(
+            table[shown],
+            hide_index=True,
+            column_config=widths,
+            row_height=30,
+            height=min(320, 38 + 30 * len(table)),
+            key=f"{key}_rows",
+        )
 
 
 def _cells(problem: Problem) -> list[str]:

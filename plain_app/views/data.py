@@ -33,18 +33,16 @@ CHART = 300
 
 
 def draw() -> None:
-    """Draw sources on the left, what is open on the right."""
-    left, right = st.columns([1, 3.4], gap="medium")
-    with left:
-        _draw_sources()
-    with right:
-        staged = _staged()
-        if staged is not None:
-            _draw_staged(staged)
-        elif state.current().fingerprint is not None:
-            _draw_stored(state.current().fingerprint)
-        else:
-            _draw_nothing()
+    """Draw the file that is looked at, or the data set that is open, or where to begin."""
+    staged = _staged()
+    if state.recall("data.wants_demo"):
+        _load_demo()
+    if staged is not None:
+        _draw_staged(staged)
+    elif state.current().fingerprint is not None:
+        _draw_stored(state.current().fingerprint)
+    else:
+        _draw_nothing()
 
 
 def _staged() -> Staged | None:
@@ -55,15 +53,18 @@ def _staged() -> Staged | None:
 
 
 def _draw_nothing() -> None:
-    empty_state(
-        "Nothing loaded yet",
-        "Drop a file with candidate labels, or open the demo: 3,000 scenes of handwritten digits "
-        "whose labels are partly wrong.",
-    )
+    left, right = st.columns([1.2, 1], gap="large")
+    with left:
+        _draw_sources()
+    with right:
+        empty_state(
+            "Nothing loaded yet",
+            "Drop a file with candidate labels: each row one instance, its labels some true and "
+            "some not. Or open the demo: 3,000 scenes of handwritten digits, labelled carelessly.",
+        )
 
 
 def _draw_sources() -> None:
-    st.subheader("Open")
     generation = state.recall("data.generation", 0)
     with st.container(key="data.upload_box"):
         st.file_uploader(
@@ -76,9 +77,7 @@ def _draw_sources() -> None:
             help="CSV, Parquet, JSON, ARFF, MATLAB, libsvm, npz, Label Studio; packed or not. "
             "Read here, sent nowhere.",
         )
-    st.button("Open the demo", key="data.demo", on_click=on_demo, width="stretch")
-    if state.recall("data.wants_demo"):
-        _load_demo()
+    st.button("Open the demo", key="data.demo", on_click=on_demo)
 
 
 def on_upload(key: str) -> None:
@@ -220,6 +219,8 @@ def _draw_stored(fingerprint: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="data.stored_bar"):
         st.subheader("What it holds", width="content")
         st.page_link(TRAIN, label="Train on it", icon=":material/arrow_forward:")
+        with st.popover("Open another", key="data.open", width="content"):
+            _draw_sources()
     _draw_report(dataset, report)
     _draw_synthesis(dataset)
 
@@ -245,13 +246,13 @@ def _draw_figures(report: Report) -> None:
     summary = report.summary
     noise = "unknown" if summary.noise is None else f"{summary.noise:.0%}"
     about = "≈ " if summary.noise is not None and summary.noise_is_estimate else ""
-    dense = "sparse" if summary.sparse else "dense"
+    dense = f"{'Sparse' if summary.sparse else 'Dense'}; {summary.density:.0%} are not zero."
     most = f"Per instance: fewest {summary.candidates_min}, most {summary.candidates_max}"
     how = "Estimated from the features; rough." if about else "Counted with the truth."
     truth = "Truth is only ever used for scoring."
     figures = [
         Figure("instances", f"{summary.n_instances:,}"),
-        Figure(f"features, {dense}", f"{summary.n_features:,}"),
+        Figure("features", f"{summary.n_features:,}", dense),
         Figure("labels", f"{summary.n_labels:,}"),
         Figure("candidates each", f"{summary.candidates_mean:.2f}", most),
         Figure("false candidates", about + noise, how),

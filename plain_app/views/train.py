@@ -182,7 +182,7 @@ def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
         Figure("network", _spent(spent, "train"), "Fitting the pseudo-labels"),
         Figure("predict", _spent(spent, "predict"), "The network's view of every cell"),
         Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
-        Figure("changed sides", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
+        Figure("changed", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
         _score(last),
     ]
     figure_row(figures, "train.figures")
@@ -315,7 +315,7 @@ def _scrubbed(epochs: list[int], plays: bool) -> int:
 def _about_cells(n_cells: int, run: RunRow) -> str:
     n_all = len(runs.cells(run.fingerprint).rows)
     part = "" if n_cells >= n_all else f" of {n_all:,}"
-    return f"{n_cells:,}{part} candidate cells; darker means more of them."
+    return f"{n_cells:,}{part} candidate cells."
 
 
 def _draw_restless(run: RunRow, told: Story) -> None:

@@ -198,7 +198,7 @@ def test_pictures_of_every_view(serve, open_page, pictures, dark):
     server = serve("--data", "demo")
     scheme = "dark" if dark else "light"
     page = open_page(server.url, dark=dark)
-    expect(page.locator(".st-key-data-together canvas")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
     take(page, pictures, "data", scheme)
     start_training(page, 30)
     expect_state(page, "finished")
