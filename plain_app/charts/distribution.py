@@ -1,5 +1,6 @@
 """What a data set looks like before training: how many candidates, which labels, which together."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,14 +72,14 @@ def frequency_option(points: FrequencyPoints) -> dict[str, Any]:
     return option
 
 
-def together_points(counts: npt.NDArray[np.float32], names: list[str]) -> TogetherPoints:
+def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> TogetherPoints:
     """Return P(other offered | label offered) for the most frequent labels."""
-    own = np.diag(counts)
-    chosen = np.argsort(-own, kind="stable")[:MAX_LABELS]
-    share = counts[np.ix_(chosen, chosen)] / np.maximum(own[chosen], 1)[:, None]
-    np.fill_diagonal(share, np.nan)
+    chosen = np.argsort(-candidates.sum(axis=0, dtype=np.int64), kind="stable")[:MAX_LABELS]
+    offered = candidates[:, chosen].astype(np.float32)
+    counts = offered.T @ offered
+    share = counts / np.maximum(np.diag(counts), 1)[:, None]
     labels = distinct([names[j] for j in chosen])
-    at, other = np.nonzero(np.isfinite(share))
+    at, other = np.nonzero(~np.eye(len(chosen), dtype=bool))
     table = pd.DataFrame(
         {
             "label": [labels[i] for i in at],

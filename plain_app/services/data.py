@@ -19,6 +19,7 @@ from core.dataset import CandidateDataset
 from core.errors import DatasetError, Problem
 from core.formats import ColumnMapping, ReadResult, read
 from core.noise import confusable_candidates, resemblance, uniform_candidates
+from plain_app.charts.distribution import TogetherPoints, together_points
 from plain_app.launcher import DEMO_NAME
 from plain_app.services.workspace import workspace
 
@@ -40,7 +41,7 @@ class Report(NamedTuple):
     summary: Summary
     problems: list[Problem]
     per_instance: list[int]
-    cooccurrence: np.ndarray
+    together: TogetherPoints
 
     @property
     def is_usable(self) -> bool:
@@ -102,10 +103,9 @@ def report(dataset: CandidateDataset, found: tuple[Problem, ...] = ()) -> Report
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _report(fingerprint: str, has_truth: bool, _dataset: CandidateDataset) -> Report:
-    offered = _dataset.candidates
-    together = offered.T.astype(np.float32) @ offered.astype(np.float32)
-    per_instance = np.bincount(offered.sum(axis=1, dtype=np.int64)).tolist()
-    return Report(summarize(_dataset), check(_dataset), per_instance, together)
+    counts = np.bincount(_dataset.candidates.sum(axis=1, dtype=np.int64))
+    together = together_points(_dataset.candidates, _dataset.label_names)
+    return Report(summarize(_dataset), check(_dataset), counts.tolist(), together)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -14,7 +14,6 @@ from plain_app.charts.distribution import (
     frequency_option,
     frequency_points,
     together_option,
-    together_points,
 )
 from plain_app.components.cards import Figure, figure_row
 from plain_app.components.empty import TRAIN, empty_state
@@ -237,8 +236,7 @@ def _draw_report(dataset: CandidateDataset, report: Report) -> None:
         points = frequency_points(report.summary.label_frequencies)
         st.echarts_chart(frequency_option(points), height=CHART, key="data.frequencies")
     with right:
-        points = together_points(report.cooccurrence, list(dataset.label_names))
-        st.echarts_chart(together_option(points), height=CHART, key="data.together")
+        st.echarts_chart(together_option(report.together), height=CHART, key="data.together")
     _draw_preview(dataset)
 
 

@@ -103,7 +103,7 @@ def on_preset() -> None:
 
 def on_start(fingerprint: str) -> None:
     """Start what the form says, or say why not."""
-    state.forget("train.refusal")
+    state.forget("train.refusal", "train.deleted")
     try:
         values = {name: field_value(name, state.recall(f"train.{name}")) for name in FIELDS}
         name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
@@ -144,10 +144,12 @@ def _draw_head(run: RunRow) -> None:
 def _draw_live(run_id: str, was_live: bool) -> None:
     """Draw what changes while a run is at work; once a second then, else only when asked."""
     with error_guard("train.live"):
-        runs.tend()
         run = runs.get(run_id)
         standing = runs.standing(run)
+        if standing == "queued":
+            runs.tend()
         if was_live != (standing in runs.HELD):
+            runs.tend()
             st.rerun()  # the clock of this fragment starts or stops
         told = runs.story(run_id)
         _draw_progress(run, standing, told)
@@ -449,6 +451,7 @@ def on_pick(ids: list[str]) -> None:
 
 
 def on_new() -> None:
+    state.forget("train.deleted")
     state.choose(run_id="")
 
 

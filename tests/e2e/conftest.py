@@ -144,7 +144,7 @@ def open_page(browser) -> Iterator[Callable[..., object]]:
 
     yield open_one
     for page in opened:
-        page.close()
+        page.close()  # also when the test closed it
     assert strangers == []
     assert errors == []
 

@@ -1,6 +1,8 @@
 """The program as a person uses it: a real server, a real browser, real training processes."""
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pandas as pd
@@ -135,6 +137,10 @@ def test_a_reload_in_the_middle_of_a_run_finds_it_again(serve, open_page):
     expect_state(page, "paused")
     page.locator(".st-key-train-resume button").click()
     expect_state(other, "running")
+    os.kill(runs(server.workspace)[0].pid, signal.SIGKILL)
+    expect_state(page, "interrupted")
+    page.locator(".st-key-train-resume button").click()
+    expect_state(page, "running")
     page.locator(".st-key-train-stop button").click()
     expect_state(page, "stopped")
     expect_no_traceback(page)
@@ -193,19 +199,23 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
     assert "Traceback" not in server.errors()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_pictures_of_every_view(serve, open_page, pictures, dark):
+def test_pictures_of_every_view(serve, open_page, pictures):
     server = serve("--data", "demo")
-    scheme = "dark" if dark else "light"
-    page = open_page(server.url, dark=dark)
-    expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
-    take(page, pictures, "data", scheme)
+    page = open_page(server.url)
     start_training(page, 30)
     expect_state(page, "finished")
-    for title in ("Curves", "Confidences", "Restless cells", "Cartography"):
-        section(page, title)
-        expect_no_traceback(page)
-        take(page, pictures, title.split()[0].lower(), scheme)
+    address = page.url
+    page.close()
+    for scheme in ("light", "dark"):
+        page = open_page(address, dark=scheme == "dark")
+        for title in ("Curves", "Confidences", "Restless cells", "Cartography"):
+            section(page, title)
+            expect_no_traceback(page)
+            take(page, pictures, title.split()[0].lower(), scheme)
+        step(page, "Data")
+        expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
+        take(page, pictures, "data", scheme)
+        page.close()
 
 
 def take(page, folder: Path, name: str, scheme: str) -> None:

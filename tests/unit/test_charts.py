@@ -58,8 +58,8 @@ def test_region_is_a_part_of_the_cartography():
 
 
 def test_together_is_a_share_of_the_row():
-    candidates = np.array([[1, 1], [1, 0], [1, 0], [1, 1]], np.float32)
-    points = distribution.together_points(candidates.T @ candidates, ["a", "b"])
+    candidates = np.array([[1, 1], [1, 0], [1, 0], [1, 1]], np.uint8)
+    points = distribution.together_points(candidates, ["a", "b"])
     shares = {(row.label, row.other): row[2] for row in points.table.itertuples(index=False)}
     assert shares == {("a", "b"): 50.0, ("b", "a"): 100.0}
 
