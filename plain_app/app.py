@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
+from core.store import RunState
 from plain_app import state
 from plain_app.components.errors import error_guard
 from plain_app.services import runs
@@ -34,9 +35,8 @@ class Step(NamedTuple):
 
 def main() -> None:
     """Draw the frame and the page that is open."""
-    icon = ICON.read_text(encoding="utf-8")
-    st.set_page_config("PLAIN Studio", page_icon=_page_icon(), layout="wide")
-    st.logo(LOGO.read_text(encoding="utf-8"), icon_image=icon, size="large")
+    st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
+    st.logo(str(LOGO), icon_image=str(ICON), size="large")
     st.html(STYLE)
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
@@ -45,10 +45,6 @@ def main() -> None:
         _draw_steps(pages, page.title)
     with error_guard("page"):
         page.run()
-
-
-def _page_icon() -> str:
-    return "🔎"
 
 
 def _pages() -> dict[str, st.Page]:
@@ -137,7 +133,7 @@ def _steps() -> list[Step]:
     has_data = chosen.fingerprint is not None
     run = runs.get(chosen.run_id) if chosen.run_id else None
     has_run = run is not None and run.epoch > 0
-    is_trained = run is not None and run.state.is_ended and run.epoch > 0
+    is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
     return [
         Step("Data", "", True, has_data),
         Step("Train", "load data", has_data, is_trained),

@@ -10,14 +10,14 @@ from plain_app.charts import axis, titled
 MAX_POINTS = 600
 TERMS = {
     "prediction": "prediction",
-    "candidates": "candidates (η)",
-    "instance_graph": "instance graph (α)",
-    "label_graph": "label graph (β)",
+    "candidates": "candidates η",
+    "instance_graph": "instances α",
+    "label_graph": "labels β",
 }
 METRICS = {
-    "auc": "AUC, all cells",
+    "auc": "AUC of all cells",
     "macro_auc": "AUC per label",
-    "instance_ap": "precision within instances",
+    "instance_ap": "AP per instance",
     "f1": "F1 at 0.5",
     "candidate_f1": "F1 as given",
 }
@@ -112,7 +112,7 @@ def _lines(
     option["tooltip"]["trigger"] = "axis"
     option["grid"] |= {"bottom": 24}
     if len(lines) > 1:
-        option["legend"] = {"type": "scroll", "top": 26, "left": 0, "itemHeight": 3}
+        option["legend"] = {"top": 24, "left": 0, "itemWidth": 16, "itemHeight": 6, "itemGap": 8}
         option["legend"]["textStyle"] = {"fontSize": 11}
         option["grid"]["top"] = 58
     return option

@@ -20,17 +20,14 @@ def error_guard(key: str) -> Iterator[None]:
         show_error(error, key)
 
 
-def show_error(error: PlainError, key: str) -> None:
-    """Draw what happened, and what to do."""
+def show_error(error: PlainError, key: str, badge: str = "not possible") -> None:
+    """Draw what happened, and what to do. All of it may hold data, so all of it is text."""
     with st.container(border=True, key=f"{key}.error"):
-        st.badge("Not possible", color="red", icon=":material/error:")
-        st.text(error.title)
+        st.badge(badge, color="red", icon=":material/error:")
+        detail = "" if isinstance(error, DatasetError) else error.detail[:2000]
+        st.text("\n".join(part for part in (error.title, detail, error.hint) if part))
         if isinstance(error, DatasetError):
             problem_table(error.problems, f"{key}.problems")
-        elif error.detail:
-            st.text(error.detail[:2000])
-        if error.hint:
-            st.text(error.hint)
 
 
 def problem_table(problems: Iterable[Problem], key: str) -> None:
@@ -44,8 +41,8 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
         "": st.column_config.TextColumn(width=110),
         "row": st.column_config.TextColumn(width=90),
         "column": st.column_config.TextColumn(width=110),
-        "what must hold": st.column_config.TextColumn(width="large"),
-        "what to do": st.column_config.TextColumn(width="large"),
+        "what must hold": st.column_config.TextColumn(width=260),
+        "found": st.column_config.TextColumn(width=120),
     }
     with st.container(key=key):
         st.dataframe(

@@ -29,6 +29,11 @@ MAX_UPLOAD_MB = 200
 MAX_CHOICES = 400  # columns in a multiselect
 NONE = "—"
 CHART = 300
+EXAMPLE = [
+    {"id": "p-01", "text": "waves under a red sky", "labels": "sea; sunset; fire"},
+    {"id": "p-02", "text": "two boats in the harbour", "labels": "boat; sea"},
+    {"id": "p-03", "text": "hikers above the clouds", "labels": "mountain; sea; people"},
+]
 
 
 def draw() -> None:
@@ -61,6 +66,8 @@ def _draw_nothing() -> None:
             "Drop a file with candidate labels: each row one instance, its labels some true and "
             "some not. Or open the demo: 3,000 scenes of handwritten digits, labelled carelessly.",
         )
+        st.caption("For example, a CSV like this; columns of 0 and 1 per label do as well:")
+        st.dataframe(EXAMPLE, hide_index=True, row_height=28, key="data.example")
 
 
 def _draw_sources() -> None:
@@ -76,7 +83,8 @@ def _draw_sources() -> None:
             help="CSV, Parquet, JSON, ARFF, MATLAB, libsvm, npz, Label Studio; packed or not. "
             "Read here, sent nowhere.",
         )
-    st.button("Open the demo", key="data.demo", on_click=on_demo)
+    kind = "secondary" if state.current().fingerprint else "primary"
+    st.button("Open the demo", key="data.demo", on_click=on_demo, type=kind)
 
 
 def on_upload(key: str) -> None:
