@@ -40,13 +40,20 @@ class PlainError(Exception):
 
 
 class DatasetError(PlainError, ValueError):
-    """The input cannot be used; `problems` lists every reason at once."""
+    """The input cannot be used; `problems` lists every reason at once.
+
+    `mapping` is how a table's columns were understood, where that may be what is wrong.
+    """
 
     def __init__(
-        self, problems: Sequence[Problem], title: str = "This data cannot be used."
+        self,
+        problems: Sequence[Problem],
+        title: str = "This data cannot be used.",
+        mapping: object = None,
     ) -> None:
         super().__init__(title, "\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
+        self.mapping = mapping
 
 
 class ConfigError(PlainError, ValueError):

@@ -1,11 +1,180 @@
-"""Starts the program. Until the browser front end is here, that is the demo in the terminal."""
+"""Starts the program: one server on this machine, with safe settings that nothing overrides.
 
+Owns every Streamlit option but the theme, which is in `.streamlit/config.toml`. Refuses to listen
+to other machines.
+"""
+
+import os
+import socket
 import sys
+import threading
+import webbrowser
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from time import sleep
+from typing import Any
+from urllib.parse import urlencode
 
-from core.cli import main as command_line
+from core.errors import PlainError
+
+HERE = Path(__file__).parent
+LOOPBACK = ("127.0.0.1", "localhost")
+DEFAULT_PORT = 8501
+MAX_UPLOAD_MB = 200
+STARTING_SECONDS = 30
+DEMO_NAME = "demo: scenes of digits"
+
+PINNED: dict[str, Any] = {
+    "server.address": "127.0.0.1",
+    "server.allowedHosts": list(LOOPBACK),
+    "server.headless": True,
+    "server.enableCORS": True,
+    "server.enableXsrfProtection": True,
+    "server.enableStaticServing": False,
+    "server.fileWatcherType": "none",
+    "server.maxUploadSize": MAX_UPLOAD_MB,
+    "browser.gatherUsageStats": False,
+    "client.showErrorDetails": "type",
+    "client.showErrorLinks": False,
+    "client.toolbarMode": "minimal",
+    "runner.magicEnabled": False,
+    "runner.postScriptGC": False,
+}
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'self'; script-src 'self' 'unsafe-eval' blob:; style-src 'self' "
+        "'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' "
+        "ws: wss: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
+        "frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+}
+
+
+class SecurityHeaders:
+    """Adds headers to every answer: nothing is loaded from, or told to, another host."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def send_with_headers(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+                message["headers"] = [*message.get("headers", []), *extra]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)
 
 
 def main() -> None:
-    """Run the demo."""
-    sys.argv[1:] = ["demo", *sys.argv[1:]]
+    """Be the `plain app` command."""
+    from core.cli import main as command_line
+
+    sys.argv[1:] = ["app", *sys.argv[1:]]
     command_line()
+
+
+def serve(
+    workspace: Path,
+    *,
+    data: str | None = None,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    browser: bool = True,
+) -> None:
+    """Serve the app until Ctrl-C; `data` is a file to look at first, or the word demo."""
+    check_host(host)
+    port = find_port(port)
+    folder = workspace.expanduser().absolute()
+    os.environ["PLAIN_WORKSPACE"] = str(folder)
+    url = f"http://127.0.0.1:{port}/{_query(data, folder)}"
+    print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)
+    if browser:
+        threading.Thread(target=_open_browser, args=(url, port), daemon=True).start()
+    _run(port)
+
+
+def check_host(host: str) -> None:
+    """Refuse to listen to other machines: whoever reaches the port may use the workspace."""
+    if host in LOOPBACK:
+        return
+    raise PlainError(
+        "The app serves this machine only.",
+        f"Listening on {host} needs a password file, and none is configured.",
+        "Leave --host out. From another machine use a tunnel: ssh -L 8501:127.0.0.1:8501 HOST",
+    )
+
+
+def find_port(wanted: int | None) -> int:
+    """Return the port to use: the wanted one, or the default, or any that is free."""
+    if _is_free(wanted or DEFAULT_PORT):
+        return wanted or DEFAULT_PORT
+    if wanted:
+        raise PlainError(
+            "This port is taken.", f"Port {wanted}.", "Leave --port out to use a free one."
+        )
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_free(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _query(data: str | None, folder: Path) -> str:
+    """Store the demo, or name the file to be looked at; return the address's query."""
+    if data is None:
+        return ""
+    if data == "demo" and not Path(data).exists():
+        return "?" + urlencode({"data": _store_demo(folder)[:12]})
+    if not Path(data).exists():
+        raise PlainError("There is no such file.", data, "Check the path given to --data.")
+    os.environ["PLAIN_FILE"] = str(Path(data).absolute())
+    return ""
+
+
+def _store_demo(folder: Path) -> str:
+    from core.demo import load_demo
+    from core.store import Workspace
+
+    space = Workspace(folder)
+    try:
+        return space.add_dataset(load_demo(), DEMO_NAME)
+    finally:
+        space.close()
+
+
+def _open_browser(url: str, port: int) -> None:
+    for _ in range(STARTING_SECONDS * 10):
+        try:
+            with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
+                connection.request("GET", "/_stcore/health")
+                if connection.getresponse().status == 200:
+                    webbrowser.open(url)
+                    return
+        except OSError:
+            sleep(0.1)
+
+
+def _run(port: int) -> None:
+    sys.argv[:] = [str(HERE / "app.py")]  # where Streamlit looks for the theme
+    import streamlit as st
+    from starlette.middleware import Middleware
+
+    app = st.App(HERE / "app.py", middleware=[Middleware(SecurityHeaders)])
+    try:
+        app.run(config={**PINNED, "server.port": port})
+    except KeyboardInterrupt:
+        print("\nEnded. Runs at work go on.")

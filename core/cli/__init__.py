@@ -4,6 +4,7 @@ import sys
 
 import typer
 
+from core.cli import app as front_end
 from core.cli import bench, data, runs
 from core.cli.screen import show_error
 from core.errors import PlainError
@@ -11,6 +12,7 @@ from core.errors import PlainError
 app = typer.Typer(
     help="Find out which candidate labels are true.", no_args_is_help=True, add_completion=False
 )
+front_end.add_to(app)
 data.add_to(app)
 runs.add_to(app)
 app.add_typer(bench.app, name="bench")

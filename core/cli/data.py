@@ -1,4 +1,4 @@
-"""Commands on files: look at one, turn it into another, clean it; and the embedded demo."""
+"""Commands on files: look at one, turn it into another, clean it; and the demo in the terminal."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -45,12 +45,12 @@ NewLabels = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (demo, check, convert, clean):
+    for command in (check, convert, clean):
         app.command()(command)
 
 
-def demo(preset: Preset = "studio", changes: Settings = None, as_json: JsonFlag = False) -> None:
-    """Train on the embedded data and show what it finds out."""
+def train_demo(preset: str, changes: list[str] | None, as_json: bool) -> None:
+    """Train on the embedded data in this process and show what it finds out."""
     from core.config import PlainConfig
     from core.metrics import disambiguation_metrics
     from core.trainer import PlainTrainer

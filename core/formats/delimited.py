@@ -67,7 +67,8 @@ class DelimitedFormat:
             try:
                 dataset, full, found = _load(source, mapping)
             except DatasetError as error:
-                raise DatasetError([*notes.problems(), *error.problems]) from None
+                problems = [*notes.problems(), *error.problems]
+                raise DatasetError(problems, error.title, error.mapping) from None
         return ReadResult(dataset, (*notes.problems(), *found.problems()), full, self.NAME)
 
     def write(

@@ -4,7 +4,8 @@ Owns how labels, truth and features are taken out of columns; what a file looks 
 belongs to `delimited`, `parquet` and `json_tables`. Rows in problems are counted from 1.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,18 @@ def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Find
     if not mapping.features:
         fix = "Add columns of numbers, a list column `embedding`, or a text column."
         findings.add("no features were found", fix, fatal=True, value=", ".join(columns[:20]))
-    findings.stop_if_fatal()
+    with telling_mapping(mapping):
+        findings.stop_if_fatal()
+
+
+@contextmanager
+def telling_mapping(mapping: ColumnMapping) -> Iterator[None]:
+    """Have a `DatasetError` carry the mapping, so that its owner can correct it."""
+    try:
+        yield
+    except DatasetError as error:
+        error.mapping = mapping
+        raise
 
 
 def to_dataset(
@@ -76,10 +88,11 @@ def to_dataset(
     if mapping.layout == "long":
         table, offered = _fold(pa.Table.from_batches(batches), mapping, findings)
         batches = table.to_batches()
-    arrays = _Arrays(mapping, rows, findings)
-    for batch in batches:
-        arrays.add(batch)
-    return arrays.dataset(offered)
+    with telling_mapping(mapping):
+        arrays = _Arrays(mapping, rows, findings)
+        for batch in batches:
+            arrays.add(batch)
+        return arrays.dataset(offered)
 
 
 @dataclass(frozen=True)

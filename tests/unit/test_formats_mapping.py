@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 from core.errors import DatasetError
+from core.formats import read
 from core.formats.mapping import ColumnMapping, guess_mapping
 
 N = 12
@@ -170,3 +172,18 @@ def test_two_roles_for_one_column_are_refused() -> None:
 def test_reasons_are_plain_json() -> None:
     found = guess_mapping(table(x=NUMBERS, label_a=FLAGS))
     assert json.loads(found.model_dump_json())["reasons"] == found.reasons
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
+def test_a_table_whose_labels_were_not_found_tells_its_columns(tmp_path, suffix):
+    table = pd.DataFrame({"x": [0.5, 1.5, 2.5], "sea": [3, 4, 5]})
+    path = tmp_path / f"table.{suffix}"
+    writers = {
+        "csv": lambda: table.to_csv(path, index=False),
+        "jsonl": lambda: table.to_json(path, orient="records", lines=True),
+        "parquet": lambda: table.to_parquet(path),
+    }
+    writers[suffix]()
+    with pytest.raises(DatasetError) as refused:
+        read(path)
+    assert refused.value.mapping.columns == ("x", "sea")

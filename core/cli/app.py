@@ -1,0 +1,64 @@
+"""`plain app` and `plain demo`: hand over to the front end in the browser."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from core.cli.data import train_demo
+from core.cli.screen import (
+    DEFAULT_WORKSPACE,
+    JsonFlag,
+    Preset,
+    Settings,
+    WorkspaceFolder,
+)
+
+DataFile = Annotated[
+    str | None, typer.Option("--data", metavar="FILE", help="A file to look at first, or demo.")
+]
+Host = Annotated[str, typer.Option(help="Only this machine: 127.0.0.1.")]
+Port = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="8501, or a free one, by default.")
+]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open it in the browser.")]
+Terminal = Annotated[
+    bool, typer.Option("--terminal", help="Train here and print figures; also with --json, --set.")
+]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("app")(open_app)
+    app.command()(demo)
+
+
+def open_app(
+    data: DataFile = None,
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
+    host: Host = "127.0.0.1",
+    port: Port = None,
+    browser: Browser = True,
+) -> None:
+    """Open the app in the browser: load data, train and watch, explore."""
+    _serve(workspace, data=data, host=host, port=port, browser=browser)
+
+
+def demo(
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
+    port: Port = None,
+    browser: Browser = True,
+    terminal: Terminal = False,
+    preset: Preset = "studio",
+    changes: Settings = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Open the app on the embedded data; or train on it in the terminal."""
+    if terminal or as_json or changes:
+        return train_demo(preset, changes, as_json)
+    return _serve(workspace, data="demo", host="127.0.0.1", port=port, browser=browser)
+
+
+def _serve(workspace: Path, **options: Any) -> None:
+    # By name: the engine knows the front end only as a program to start.
+    import_module("plain_app.launcher").serve(workspace, **options)

@@ -1,0 +1,147 @@
+"""The frame: navigation, the step line, and the choices that outlive a page."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import streamlit as st
+
+from core.store import RunState
+from plain_app import state
+from plain_app.components.errors import error_guard
+from plain_app.services import runs
+from plain_app.services.workspace import list_annotators, list_datasets, list_runs
+
+HERE = Path(__file__).parent
+ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
+
+STYLE = """<style>
+.st-key-frame-steps {border-bottom: 1px solid var(--st-border-color); padding-bottom: .35rem}
+.st-key-frame-steps [data-testid="stPageLink"] a {padding: .15rem .5rem}
+.st-key-frame-steps button:disabled {opacity: .55; padding: .15rem .5rem; min-height: 0}
+[data-testid="stMetric"] label {opacity: .75}
+[data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
+.st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
+</style>"""
+
+
+class Step(NamedTuple):
+    """One step of the way from a file to clean labels."""
+
+    title: str
+    needs: str  # what must be there first
+    is_open: bool
+    is_done: bool
+
+
+def main() -> None:
+    """Draw the frame and the page that is open."""
+    st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
+    st.logo(str(LOGO), icon_image=str(ICON), size="large")
+    st.html(STYLE)
+    pages = _pages()
+    page = st.navigation(list(pages.values()), position="hidden")
+    with error_guard("frame"):
+        _draw_choices()
+        _draw_steps(pages, page.title)
+    with error_guard("page"):
+        page.run()
+
+
+def _pages() -> dict[str, st.Page]:
+    """Return the pages whose files are there, by the title of their step."""
+    titles = ("Data", "Train", "Explore", "Review", "Tune", "Export")
+    files = {title: HERE / "views" / f"{title.lower()}.py" for title in titles}
+    return {
+        title: st.Page(f"views/{path.name}", title=title, default=title == "Data")
+        for title, path in files.items()
+        if path.exists()
+    }
+
+
+def _draw_choices() -> None:
+    """Draw data set, run and annotator; they are in the address too."""
+    state.apply_choices()
+    with st.sidebar:
+        _choose_dataset()
+        _choose_run()
+        _choose_annotator()
+    state.mirror_in_address()
+
+
+def _choose_dataset() -> None:
+    rows = {row.fingerprint: row for row in list_datasets()}
+    state.restore_choice(state.DATA, list(rows), next(iter(rows), None))
+    st.selectbox(
+        "Data set",
+        list(rows),
+        format_func=lambda one: rows[one].name[:60] if one in rows else "",
+        key=state.DATA,
+        placeholder="none yet",
+        disabled=not rows,
+    )
+    row = rows.get(state.current().fingerprint or "")
+    if row is not None:
+        sizes = f"{row.n_instances:,} instances · {row.n_labels:,} labels"
+        st.caption(f"{sizes} · {row.n_candidates:,} candidates")
+
+
+def _choose_run() -> None:
+    known = {run.id: run for run in list_runs(state.current().fingerprint)}
+    state.restore_choice(state.RUN, ["", *known], "")
+    st.selectbox(
+        "Run",
+        ["", *known],
+        format_func=lambda one: runs.title(known[one])[:60] if one in known else "new run",
+        key=state.RUN,
+        disabled=state.current().fingerprint is None,
+    )
+
+
+def _choose_annotator() -> None:
+    state.restore_annotator()
+    chosen = state.current()
+    names = list_annotators(chosen.fingerprint)
+    own = [chosen.annotator] if chosen.annotator and chosen.annotator not in names else []
+    st.selectbox(
+        "Annotator",
+        [*names, *own],
+        index=None,
+        key=state.ANNOTATOR,
+        placeholder="your name",
+        accept_new_options=True,
+        help="Who makes the decisions in Review.",
+    )
+
+
+def _draw_steps(pages: dict[str, st.Page], here: str) -> None:
+    """Draw the way through the program: where you are, what is done, what is missing."""
+    with st.container(horizontal=True, gap="small", key="frame.steps"):
+        for step in _steps():
+            if step.title in pages:
+                icon = ":material/check_circle:" if step.is_done else ":material/circle:"
+                text = None if step.is_open else f"First: {step.needs}"
+                label = f"**{step.title}**" if step.title == here else step.title
+                st.page_link(pages[step.title], label=label, icon=icon, help=text)
+            else:
+                help_ = "Not in this version yet"
+                key = f"frame.step_{step.title.lower()}"
+                st.button(step.title, key=key, disabled=True, type="tertiary", help=help_)
+
+
+def _steps() -> list[Step]:
+    chosen = state.current()
+    has_data = chosen.fingerprint is not None
+    run = runs.get(chosen.run_id) if chosen.run_id else None
+    has_run = run is not None and run.epoch > 0
+    is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
+    return [
+        Step("Data", "", True, has_data),
+        Step("Train", "load data", has_data, is_trained),
+        Step("Explore", "choose a run", has_run, False),
+        Step("Review", "train", is_trained, False),
+        Step("Tune", "load data", has_data, False),
+        Step("Export", "train", is_trained, False),
+    ]
+
+
+main()

@@ -1,0 +1,111 @@
+"""What a data set looks like before training: how many candidates, which labels, which together."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from plain_app.charts import axis, distinct, shades, titled
+
+MAX_LABELS = 30
+
+
+class CountPoints(NamedTuple):
+    """How many instances have how many candidates."""
+
+    candidates: list[str]
+    instances: list[int]
+
+
+class FrequencyPoints(NamedTuple):
+    """Share of instances that are offered a label, the most frequent first."""
+
+    labels: list[str]
+    shares: list[float]
+    n_labels: int
+
+
+class TogetherPoints(NamedTuple):
+    """How often label `other` is offered where `label` is."""
+
+    labels: list[str]
+    table: pd.DataFrame
+    n_labels: int
+
+
+def count_points(per_instance: list[int], most: int = 24) -> CountPoints:
+    """Return the counts; everything from `most` on in one."""
+    head, tail = per_instance[:most], sum(per_instance[most:])
+    names = [str(i) for i in range(len(head))]
+    return CountPoints([*names, f"≥ {most}"], [*head, tail]) if tail else CountPoints(names, head)
+
+
+def count_option(points: CountPoints) -> dict[str, Any]:
+    bars = {"type": "bar", "name": "instances", "data": points.instances, "barCategoryGap": "25%"}
+    option = titled(
+        "Instances by candidates",
+        xAxis=axis("candidates", "category", data=points.candidates),
+        yAxis=axis(""),
+        series=[bars],
+    )
+    return option
+
+
+def frequency_points(frequencies: dict[str, float]) -> FrequencyPoints:
+    """Return the most frequent labels."""
+    ordered = sorted(frequencies.items(), key=lambda pair: -pair[1])[:MAX_LABELS]
+    names = distinct([name for name, _ in ordered])
+    return FrequencyPoints(names, [round(100 * one, 2) for _, one in ordered], len(frequencies))
+
+
+def frequency_option(points: FrequencyPoints) -> dict[str, Any]:
+    bars = {"type": "bar", "name": "% of instances", "data": points.shares, "barCategoryGap": "25%"}
+    option = titled(
+        _of_all("Labels offered", points.labels, points.n_labels),
+        xAxis=axis("% of instances"),
+        yAxis=axis("", "category", data=points.labels, inverse=True),
+        series=[bars],
+    )
+    option["yAxis"]["axisLabel"] |= {"interval": 0 if len(points.labels) <= 16 else "auto"}
+    return option
+
+
+def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> TogetherPoints:
+    """Return P(other offered | label offered) for the most frequent labels."""
+    chosen = np.argsort(-candidates.sum(axis=0, dtype=np.int64), kind="stable")[:MAX_LABELS]
+    offered = candidates[:, chosen].astype(np.float32)
+    counts = offered.T @ offered
+    share = counts / np.maximum(np.diag(counts), 1)[:, None]
+    labels = distinct([names[j] for j in chosen])
+    at, other = np.nonzero(~np.eye(len(chosen), dtype=bool))
+    table = pd.DataFrame(
+        {
+            "label": [labels[i] for i in at],
+            "other": [labels[j] for j in other],
+            "% beside": np.round(100 * share[at, other], 1),
+        }
+    )
+    return TogetherPoints(labels, table, len(names))
+
+
+def together_option(points: TogetherPoints) -> dict[str, Any]:
+    values = points.table["% beside"]
+    high = float(values.max()) if len(values) else 1.0
+    heat = {"type": "heatmap", "encode": {"x": "other", "y": "label", "value": "% beside"}}
+    option = titled(
+        _of_all("Offered beside the row's label", points.labels, points.n_labels),
+        dataset={"source": points.table},
+        xAxis=axis("", "category", data=points.labels),
+        yAxis=axis("", "category", data=points.labels, inverse=True),
+        visualMap=shades(0, max(high, 1.0), dimension=2, precision=0),
+        series=[heat],
+    )
+    option["grid"]["right"] = 52
+    option["xAxis"]["axisLabel"] |= {"rotate": 45 if len(points.labels) > 12 else 0}
+    return option
+
+
+def _of_all(title: str, shown: list[str], n_labels: int) -> str:
+    return title if len(shown) == n_labels else f"{title} ({len(shown)} most frequent)"

@@ -1,0 +1,14 @@
+"""Empty states: say what is missing and give the next step."""
+
+import streamlit as st
+
+DATA, TRAIN = "views/data.py", "views/train.py"
+
+
+def empty_state(title: str, text: str, *, page: str | None = None, link: str = "") -> None:
+    """Say why there is nothing here, and link to the page that changes it. Texts are ours."""
+    with st.container(border=True, key="empty"):
+        st.subheader(title)
+        st.caption(text)
+        if page is not None:
+            st.page_link(page, label=link, icon=":material/arrow_forward:")

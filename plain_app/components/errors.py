@@ -1,0 +1,61 @@
+"""The error guard: what a user should see of an error, and never a traceback for it."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import DatasetError, PlainError, Problem
+
+MAX_CELL = 300
+
+
+@contextmanager
+def error_guard(key: str) -> Iterator[None]:
+    """Show a `PlainError` in place of what the block would have drawn."""
+    try:
+        yield
+    except PlainError as error:
+        show_error(error, key)
+
+
+def show_error(error: PlainError, key: str, badge: str = "not possible") -> None:
+    """Draw what happened, and what to do. All of it may hold data, so all of it is text."""
+    with st.container(border=True, key=f"{key}.error"):
+        st.badge(badge, color="red", icon=":material/error:")
+        detail = "" if isinstance(error, DatasetError) else error.detail[:2000]
+        st.text("\n".join(part for part in (error.title, detail, error.hint) if part))
+        if isinstance(error, DatasetError):
+            problem_table(error.problems, f"{key}.problems")
+
+
+def problem_table(problems: Iterable[Problem], key: str) -> None:
+    """Draw problems, the fatal first, each with its fix."""
+    ordered = sorted(problems, key=lambda one: not one.fatal)
+    rows = [_cells(one) for one in ordered]
+    columns = ["", "row", "column", "what must hold", "found", "what to do"]
+    table = pd.DataFrame(rows, columns=columns)
+    shown = [name for name in columns if name == "" or table[name].str.len().any()]
+    widths = {
+        "": st.column_config.TextColumn(width=110),
+        "row": st.column_config.TextColumn(width=90),
+        "column": st.column_config.TextColumn(width=110),
+        "what must hold": st.column_config.TextColumn(width=260),
+        "found": st.column_config.TextColumn(width=120),
+    }
+    with st.container(key=key):
+        st.dataframe(
+            table[shown],
+            hide_index=True,
+            column_config=widths,
+            row_height=30,
+            height=min(320, 38 + 30 * len(table)),
+            key=f"{key}_rows",
+        )
+
+
+def _cells(problem: Problem) -> list[str]:
+    kind = "must be fixed" if problem.fatal else "worth a look"
+    values = (problem.row, problem.column, problem.message, problem.value, problem.fix)
+    return [kind, *("" if one is None else str(one)[:MAX_CELL] for one in values)]

@@ -1,0 +1,175 @@
+"""What became of a run: its curves, and the confidences of its candidate cells."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.store import RunRow
+from plain_app import state
+from plain_app.charts import curves, evolution
+from plain_app.components.cards import cell_table
+from plain_app.services import histories, runs
+from plain_app.services.runs import Story
+
+CHART = 250
+TALL = 380
+ALL = "all labels"
+PLAY_SECONDS = 0.7
+
+
+def draw_section(title: str, run: RunRow, told: Story) -> None:
+    """Draw one of `SECTIONS`."""
+    SECTIONS[title](run, told)
+
+
+def _draw_curves(run: RunRow, told: Story) -> None:
+    points = curves.curve_points(told.epochs, run.config.epochs)
+    charts = {
+        "objective": curves.objective_option,
+        "loss": curves.loss_option,
+        "changed": curves.changed_option,
+        "entropy": curves.entropy_option,
+    }
+    if points.metrics:
+        charts = {"metrics": curves.metrics_option, **charts}
+    wide, narrow = list(charts.items())[:2], list(charts.items())[2:]
+    for row in (wide, narrow):
+        for column, (name, option) in zip(st.columns(len(row)), row, strict=True):
+            with column:
+                st.echarts_chart(option(points), height=CHART, key=f"train.chart_{name}")
+
+
+def _draw_confidences(run: RunRow, told: Story) -> None:
+    """Draw how confidences split apart, and their distribution at any epoch."""
+    left, right = st.columns([1.8, 1])
+    labels = [ALL, *runs.cells(run.fingerprint).labels]
+    with right, st.container(horizontal=True, vertical_alignment="bottom"):
+        label = st.selectbox("Label", labels, key="train.label", width=180)
+        st.toggle("Play", key="train.play", disabled=runs.is_held(run))
+    points = histories.evolution(run, None if label == ALL else label)
+    if not points.epochs:
+        return
+    option = evolution.evolution_option(points, run.config.epochs if runs.is_held(run) else 0)
+    with left:
+        st.echarts_chart(option, height=TALL, key="train.evolution")
+        st.caption(_about_cells(points.n_cells, run))
+    with right:
+        every = PLAY_SECONDS if state.recall("train.play") and not runs.is_held(run) else None
+        st.fragment(_draw_spread, run_every=every)(points, every is not None)
+
+
+def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
+    epoch = _scrubbed(points.epochs, plays)
+    if len(points.epochs) > 1:
+        state.remember("train.epoch_shown", epoch)
+        st.select_slider("Epoch", points.epochs, key="train.epoch_shown", on_change=on_scrub)
+    st.echarts_chart(evolution.spread_option(points, epoch), height=TALL - 75, key="train.spread")
+
+
+def _scrubbed(epochs: list[int], plays: bool) -> int:
+    """Return the epoch to show: the last, unless someone went to another; playing goes on."""
+    wanted = state.recall("train.scrubbed")
+    if plays:
+        at = epochs.index(wanted) if wanted in epochs else -1
+        wanted = epochs[(at + 1) % len(epochs)]
+        state.remember("train.scrubbed", wanted)
+    return wanted if wanted in epochs else epochs[-1]
+
+
+def _about_cells(n_cells: int, run: RunRow) -> str:
+    n_all = len(runs.cells(run.fingerprint).rows)
+    part = "" if n_cells >= n_all else f" of {n_all:,}"
+    return f"{n_cells:,}{part} candidate cells."
+
+
+def _draw_restless(run: RunRow, told: Story) -> None:
+    """Draw the cells that moved most, each with its trail."""
+    points = histories.restless(run)
+    table = _cells_table(run, points.cells)
+    table["trail"] = points.trails
+    table["travelled"], table["changed sides"] = points.movement, points.crossings
+    table["now"] = points.last
+    trail = st.column_config.LineChartColumn(y_min=0, y_max=1, width="large")
+    now = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
+    st.caption("The candidate cells whose confidence travelled farthest, epoch by epoch.")
+    cell_table(table, "train.restless", TALL, trail=trail, now=now)
+
+
+def _draw_difference(run: RunRow, told: Story) -> None:
+    """List the cells that differ most between two epochs."""
+    epochs = list(range(1, len(runs.history(run.id)) + 1))
+    if len(epochs) < 2:
+        st.caption("Two epochs are needed.")
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        first = st.selectbox("From epoch", epochs, 0, key="train.first", width=120)
+        second = st.selectbox("to epoch", epochs[::-1], 0, key="train.second", width=120)
+        points = evolution.difference_points(runs.history(run.id), first, second)
+        st.caption(f"{points.n_changed:,} cells differ by 0.05 or more; the largest differences:")
+    table = _cells_table(run, points.cells)
+    table["before"], table["after"] = points.before.round(3), points.after.round(3)
+    table["difference"] = (points.after - points.before).round(3)
+    bar = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
+    number = st.column_config.NumberColumn(format="%+.2f")
+    cell_table(table, "train.difference", TALL, before=bar, after=bar, difference=number)
+
+
+def _draw_cartography(run: RunRow, told: Story) -> None:
+    """Draw every cell by mean confidence and variability; list those of a region."""
+    statistics = histories.statistics(run)
+    points = evolution.cartography_points(statistics, histories.truth_of_cells(run.fingerprint))
+    left, right = st.columns([1.5, 1])
+    with left:
+        st.echarts_chart(evolution.cartography_option(points), height=TALL, key="train.cartography")
+        st.caption(_about_cells(len(points.table), run))
+    with right:
+        mean = st.slider("Mean confidence", 0.0, 1.0, (0.3, 0.7), 0.01, key="train.mean")
+        spread = st.slider("Variability", 0.0, 0.5, (0.05, 0.5), 0.01, key="train.variability")
+        cells, n_inside = evolution.region_cells(statistics, mean, spread)
+        st.caption(f"{n_inside:,} cells in this region, the most variable first")
+        table = _cells_table(run, cells)
+        table["mean"] = statistics.mean[cells].round(3)
+        table["variability"] = statistics.variability[cells].round(3)
+        cell_table(table, "train.region", TALL - 150)
+
+
+def _draw_log(run: RunRow, told: Story) -> None:
+    facts = {"run": run.id, "created": run.created, "started": run.started, "ended": run.ended}
+    if told.started is not None:
+        facts |= {"device": told.started.device, **told.started.versions}
+    if told.graphs is not None:
+        facts |= {"neighbour search": told.graphs.search, "edges": f"{told.graphs.n_edges:,}"}
+    rows = [{"": name, "value": str(value or "…")} for name, value in facts.items()]
+    settings = [
+        {"setting": name, "value": str(value)} for name, value in run.config.model_dump().items()
+    ]
+    left, right = st.columns(2)
+    left.dataframe(rows, hide_index=True, row_height=28, height=TALL, key="train.facts")
+    right.dataframe(settings, hide_index=True, row_height=28, height=TALL, key="train.used")
+    printed = runs.worker_log(run.id)
+    if printed:
+        st.code(printed, language=None)
+
+
+def _cells_table(run: RunRow, chosen: np.ndarray) -> pd.DataFrame:
+    cells = runs.cells(run.fingerprint)
+    return pd.DataFrame(
+        {
+            "instance": [cells.ids[i][:80] for i in cells.rows[chosen]],
+            "label": [cells.labels[j][:80] for j in cells.columns[chosen]],
+        }
+    )
+
+
+def on_scrub() -> None:
+    state.remember("train.scrubbed", state.recall("train.epoch_shown"))
+
+
+SECTIONS = {
+    "Curves": _draw_curves,
+    "Confidences": _draw_confidences,
+    "Restless cells": _draw_restless,
+    "Two epochs": _draw_difference,
+    "Cartography": _draw_cartography,
+    "Log": _draw_log,
+}

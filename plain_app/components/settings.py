@@ -1,0 +1,91 @@
+"""The form of a run's settings, made from `PlainConfig`: symbol, range and help of each field."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.config import PlainConfig
+from core.errors import ConfigError
+from plain_app import state
+
+FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
+
+_PLACED = {
+    "Graphs": ("k", "rho"),
+    "Propagation": ("alpha", "beta", "eta", "gamma", "n_steps", "balance", "disambiguation"),
+    "Network": (
+        *("loss", "hidden", "batch_size", "learning_rate"),
+        *("momentum", "weight_decay", "standardize"),
+    ),
+}
+GROUPS: dict[str, tuple[str, ...]] = {
+    **_PLACED,
+    "Run": tuple(name for name in FIELDS if name not in sum(_PLACED.values(), ())),
+}
+
+
+def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
+    """Draw one setting under the key `train.<name>`; it starts at the preset's value."""
+    key = f"train.{name}"
+    if state.recall(key, _UNSET) is _UNSET:
+        state.remember(key, widget_value(name, getattr(preset, name)))
+    schema = _number_or(FIELDS[name])
+    common = {"label": _label(name), "key": key, "help": _help(name), "width": width}
+    if "enum" in schema:
+        st.selectbox(options=schema["enum"], **common)
+    elif schema.get("type") == "boolean":
+        st.toggle(**common)
+    elif schema.get("type") in ("integer", "number"):
+        st.number_input(**common, **_range(schema), placeholder="none")
+    else:
+        st.text_input(**common, placeholder=_PLACEHOLDERS.get(name, ""))
+
+
+def widget_value(name: str, value: Any) -> Any:
+    """Return a setting as its widget holds it."""
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
+
+
+def field_value(name: str, value: Any) -> Any:
+    """Return what a widget holds as a setting."""
+    if name != "hidden":
+        return value
+    try:
+        return tuple(int(part) for part in (value or "").split(",") if part.strip()) or None
+    except ValueError:
+        must = f"hidden: must be two whole numbers; got {value!r}"
+        raise ConfigError("A setting is not valid.", must, "For example: 64, 64") from None
+
+
+_UNSET = object()
+_PLACEHOLDERS = {"hidden": "by labels"}
+
+
+def _number_or(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the part of "a number or none" that has the range."""
+    return next(iter(schema.get("anyOf", [])), schema)
+
+
+def _label(name: str) -> str:
+    symbol = FIELDS[name].get("symbol")
+    text = name.replace("_", " ")
+    return f"{symbol} · {text}" if symbol and symbol != name else text
+
+
+def _help(name: str) -> str:
+    schema = _number_or(FIELDS[name])
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    limits = f" From {low:g} to {high:g}." if low is not None and high is not None else ""
+    return f"{FIELDS[name].get('description', '')}{limits}"
+
+
+def _range(schema: Mapping[str, Any]) -> dict[str, Any]:
+    whole = schema["type"] == "integer"
+    kind = int if whole else float
+    low = schema.get("minimum", schema.get("exclusiveMinimum"))
+    high = schema.get("maximum", schema.get("exclusiveMaximum"))
+    step = {"step": 1} if whole else {"format": "%g", "step": 0.01}
+    limits = {"min_value": low, "max_value": high}
+    return step | {name: kind(value) for name, value in limits.items() if value is not None}

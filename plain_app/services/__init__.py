@@ -1,0 +1,1 @@
+"""What views ask: data sets, runs and their histories. The only users of the store."""

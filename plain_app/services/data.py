@@ -1,0 +1,186 @@
+"""Data sets: files on their way in, what they hold, and those in the workspace.
+
+A file on its way in lies in the workspace's `incoming` folder under a name of chance, or wherever
+`--data` named it; it is only read. Nothing is stored before `store`.
+"""
+
+import os
+import shutil
+from pathlib import Path
+from typing import IO, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.checks import Summary, check, summarize
+from core.dataset import CandidateDataset
+from core.errors import DatasetError, Problem
+from core.formats import ColumnMapping, ReadResult, read
+from core.noise import confusable_candidates, resemblance, uniform_candidates
+from plain_app.charts.distribution import TogetherPoints, together_points
+from plain_app.launcher import DEMO_NAME
+from plain_app.services.workspace import workspace
+
+PREVIEW_ROWS = 12
+MAX_SHOWN_TEXT = 300
+PICTURE = ("data:image/png;base64,", "data:image/jpeg;base64,", "data:image/webp;base64,")
+
+
+class Staged(NamedTuple):
+    """A file that is looked at and not stored yet."""
+
+    path: str
+    name: str
+
+
+class Report(NamedTuple):
+    """What a data set holds and what is odd about it, the fatal first."""
+
+    summary: Summary
+    problems: list[Problem]
+    per_instance: list[int]
+    together: TogetherPoints
+
+    @property
+    def is_usable(self) -> bool:
+        return not any(problem.fatal for problem in self.problems)
+
+
+def stage(upload: IO[bytes], name: str) -> Staged:
+    """Copy an upload to the disk, so that the server's memory can let go of it."""
+    folder = workspace().folder / "incoming"
+    folder.mkdir(exist_ok=True)
+    path = folder / f".{uuid4().hex}.tmp"
+    with path.open("wb") as file:
+        shutil.copyfileobj(upload, file)
+    return Staged(str(path), Path(name).name[:200] or "file")
+
+
+def staged_by_launcher() -> Staged | None:
+    """Return the file named by `plain app --data`, if any."""
+    path = os.environ.get("PLAIN_FILE")
+    return Staged(path, Path(path).name) if path else None
+
+
+def discard(staged: Staged) -> None:
+    """Delete a copied upload; a file of the user's own is never touched."""
+    path = Path(staged.path)
+    if path.parent == workspace().folder / "incoming":
+        path.unlink(missing_ok=True)
+
+
+def read_staged(staged: Staged, mapping: ColumnMapping | None) -> ReadResult:
+    """Read a staged file; an unchanged one with the same mapping only once.
+
+    Raises
+    ------
+    DatasetError
+        With every problem at once.
+    """
+    try:
+        stamp = os.stat(staged.path).st_mtime_ns
+    except OSError:
+        gone = Problem("the file is gone", "Choose it again.", fatal=True, value=staged.name)
+        raise DatasetError([gone]) from None
+    stated = "" if mapping is None else mapping.model_dump_json(exclude_unset=True)
+    return _read(staged.path, staged.name, stamp, stated)
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _read(path: str, name: str, stamp: int, stated: str) -> ReadResult:
+    mapping = ColumnMapping.model_validate_json(stated) if stated else None
+    return read(path, mapping, name=name)
+
+
+def report(dataset: CandidateDataset, found: tuple[Problem, ...] = ()) -> Report:
+    """Return sizes, problems and figures of a data set, computed once per fingerprint."""
+    made = _report(dataset.fingerprint, dataset.truth is not None, dataset)
+    problems = sorted([*found, *made.problems], key=lambda one: not one.fatal)
+    return made._replace(problems=problems)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _report(fingerprint: str, has_truth: bool, _dataset: CandidateDataset) -> Report:
+    counts = np.bincount(_dataset.candidates.sum(axis=1, dtype=np.int64))
+    together = together_points(_dataset.candidates, _dataset.label_names)
+    return Report(summarize(_dataset), check(_dataset), counts.tolist(), together)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _load(folder: str, fingerprint: str, has_truth: bool) -> CandidateDataset:
+    return workspace().load_dataset(fingerprint)
+
+
+def load(fingerprint: str) -> CandidateDataset:
+    """Return a data set of the workspace; shared, and features stay on the disk."""
+    rows = {row.fingerprint: row.has_truth for row in workspace().datasets()}
+    return _load(str(workspace().folder), fingerprint, rows.get(fingerprint, False))
+
+
+def store(dataset: CandidateDataset, name: str) -> str:
+    """Put a data set into the workspace and return its fingerprint."""
+    return workspace().add_dataset(dataset, name)
+
+
+def store_demo() -> str:
+    """Put the embedded data into the workspace and return its fingerprint."""
+    from core.demo import load_demo
+
+    return store(load_demo(), DEMO_NAME)
+
+
+def synthesise(dataset: CandidateDataset, kind: str, r: int, seed: int = 0) -> CandidateDataset:
+    """Return the data with r false labels per instance, even or alike, added to its true ones.
+
+    Without truth, the labels as given are taken for it.
+    """
+    truth = dataset.candidates if dataset.truth is None else dataset.truth
+    if kind == "confusable":
+        alike = resemblance(dataset.features, truth)
+        candidates = confusable_candidates(truth, alike, seed, low=r, high=r)
+    else:
+        candidates = uniform_candidates(truth, r, seed)
+    return CandidateDataset(
+        dataset.features,
+        candidates,
+        dataset.label_names,
+        dataset.ids,
+        dataset.feature_names,
+        truth,
+        dataset.display,
+    )
+
+
+def preview(dataset: CandidateDataset, rows: int = PREVIEW_ROWS) -> pd.DataFrame:
+    """Return the first instances as a person sees them: id, picture or text, candidates."""
+    n = min(rows, dataset.n_instances)
+    table = pd.DataFrame({"instance": list(dataset.ids[:n])})
+    if dataset.display is not None:
+        for name in list(dataset.display.columns)[:6]:
+            table[str(name)] = [_shown(cell) for cell in dataset.display[name].iloc[:n]]
+    table["candidates"] = [_names(dataset, row) for row in dataset.candidates[:n]]
+    if dataset.truth is not None:
+        table["truth"] = [_names(dataset, row) for row in dataset.truth[:n]]
+    return table
+
+
+def picture_columns(table: pd.DataFrame) -> list[str]:
+    """Return the columns that hold nothing but embedded pictures; addresses are never fetched."""
+    return [
+        name
+        for name in table.columns
+        if len(table)
+        and all(isinstance(cell, str) and cell.startswith(PICTURE) for cell in table[name])
+    ]
+
+
+def _shown(cell: object) -> str:
+    text = "" if cell is None else str(cell)
+    return text if text.startswith(PICTURE) else text[:MAX_SHOWN_TEXT]
+
+
+def _names(dataset: CandidateDataset, row: np.ndarray) -> str:
+    names = (dataset.label_names[j][:60] for j in np.flatnonzero(row)[:40])
+    return ", ".join(names)

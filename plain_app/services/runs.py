@@ -1,0 +1,192 @@
+"""Runs: start and steer them, read what they tell, and what became of every cell.
+
+Training itself is always a child process (`core.worker.launch`): torch never comes in here.
+"""
+
+import threading
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from core import worker
+from core.config import PRESETS, PlainConfig
+from core.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
+from core.store import RunRow, RunState
+from plain_app.services import data
+from plain_app.services.workspace import list_runs, workspace
+
+Standing = Literal["queued", "running", "paused", "finished", "stopped", "failed", "interrupted"]
+HELD: tuple[Standing, ...] = ("queued", "running", "paused")
+
+
+class Cells(NamedTuple):
+    """Where the candidate cells are, in the order of a confidence history."""
+
+    rows: npt.NDArray[np.int64]
+    columns: npt.NDArray[np.int64]
+    ids: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+class Story(NamedTuple):
+    """What a run has told so far."""
+
+    started: RunStarted | None
+    graphs: GraphsBuilt | None
+    epochs: list[EpochRecord]
+    ended: RunEnded | None
+
+
+class EventLog:
+    """The events of one run, read once each and kept for all sessions."""
+
+    def __init__(self, run_id: str) -> None:
+        self._run_id, self._seq, self._events = run_id, -1, list[Event]()
+        self._lock = threading.Lock()
+
+    def read(self) -> list[Event]:
+        with self._lock:
+            for seq, event in workspace().runs.events_after(self._run_id, self._seq):
+                self._events.append(event)
+                self._seq = seq
+            return list(self._events)
+
+
+def get(run_id: str) -> RunRow:
+    """Return a run as it is now."""
+    return workspace().runs.get(run_id)
+
+
+def standing(run: RunRow) -> Standing:
+    """Return the run's state, or that it lost its process."""
+    if worker.is_interrupted(workspace(), run):
+        return "interrupted"
+    return run.state.value
+
+
+def presets() -> list[str]:
+    """Return the presets, ours first."""
+    return sorted(PRESETS, reverse=True)
+
+
+def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:
+    """Queue a run and launch it as soon as the workspace allows; return its id."""
+    run = workspace().runs.create(fingerprint, config, name)
+    worker.launch(workspace(), run.id)
+    return run.id
+
+
+def resume(run_id: str) -> None:
+    """Let a paused or interrupted run go on."""
+    if standing(get(run_id)) == "interrupted":
+        worker.launch(workspace(), run_id)
+    else:
+        workspace().runs.command(run_id, "resume")
+
+
+def pause(run_id: str) -> None:
+    workspace().runs.command(run_id, "pause")
+
+
+def stop(run_id: str) -> None:
+    worker.stop(workspace(), run_id)
+
+
+def tend() -> None:
+    """Start queued runs whose turn has come."""
+    worker.tend(workspace())
+
+
+def rename(run_id: str, name: str, note: str) -> None:
+    """Give a run another name and note."""
+    workspace().runs.rename(run_id, name[:200])
+    workspace().runs.annotate(run_id, note[:5000])
+
+
+def delete(run_id: str) -> None:
+    """Hide a run; one that lost its process is ended first."""
+    if standing(get(run_id)) == "interrupted":
+        worker.stop(workspace(), run_id)
+    workspace().runs.delete(run_id)
+
+
+def restore(run_id: str) -> None:
+    workspace().runs.restore(run_id)
+
+
+def title(run: RunRow) -> str:
+    """Return what a run is called on the screen."""
+    return f"{run.name or 'run'} · {run.id[-6:]}"
+
+
+def story(run_id: str) -> Story:
+    """Return what a run told, sorted by kind."""
+    events = _log(str(workspace().folder), run_id).read()
+    return Story(
+        next((one for one in events if isinstance(one, RunStarted)), None),
+        next((one for one in events if isinstance(one, GraphsBuilt)), None),
+        [one for one in events if isinstance(one, EpochRecord)],
+        next((one for one in reversed(events) if isinstance(one, RunEnded)), None),
+    )
+
+
+@st.cache_resource(max_entries=50, show_spinner=False)
+def _log(folder: str, run_id: str) -> EventLog:
+    return EventLog(run_id)
+
+
+def seconds_left(run: RunRow, epochs: list[EpochRecord]) -> float | None:
+    """Estimate the rest of the training from its last epochs."""
+    recent = epochs[-10:]
+    if not recent:
+        return None
+    pace = sum(sum(one.seconds.values()) for one in recent) / len(recent)
+    return pace * (run.config.epochs - epochs[-1].epoch)
+
+
+def known_pace(fingerprint: str) -> float | None:
+    """Return the seconds per epoch of the last run on this data, if there is one."""
+    for run in list_runs(fingerprint):
+        epochs = story(run.id).epochs
+        if epochs:
+            return sum(sum(one.seconds.values()) for one in epochs) / len(epochs)
+    return None
+
+
+def stage_seconds(told: Story) -> dict[str, float]:
+    """Return how long each stage took so far."""
+    spent = {} if told.graphs is None else {"graphs": told.graphs.seconds}
+    for record in told.epochs:
+        for stage, seconds in record.seconds.items():
+            spent[stage] = spent.get(stage, 0.0) + seconds
+    return spent
+
+
+def history(run_id: str) -> npt.NDArray[np.float16]:
+    """Return the confidences of candidate cells by epoch, (epochs, cells), memory-mapped."""
+    return worker.confidence_history(workspace(), run_id)
+
+
+def cells(fingerprint: str) -> Cells:
+    """Return the candidate cells of a data set."""
+    return _cells(str(workspace().folder), fingerprint)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _cells(folder: str, fingerprint: str) -> Cells:
+    dataset = data.load(fingerprint)
+    rows, columns = np.nonzero(dataset.candidates)
+    return Cells(rows, columns, tuple(dataset.ids), tuple(dataset.label_names))
+
+
+def worker_log(run_id: str, limit: int = 4000) -> str:
+    """Return the end of what the run's process printed."""
+    path = workspace().runs.folder(run_id) / "worker.log"
+    return path.read_text("utf-8", "replace")[-limit:] if path.exists() else ""
+
+
+def is_held(run: RunRow) -> bool:
+    """Whether the run may still change by itself."""
+    return run.state in (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)

@@ -1,0 +1,89 @@
+"""What one person has open: data set, run, annotator, and small things views remember.
+
+The only user of `st.session_state`. Holds ids, never arrays. The choices of the frame are mirrored
+in the address, so a link, a reload or a second tab opens the same.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+DATA, RUN, ANNOTATOR = "frame.data", "frame.run", "frame.annotator"
+_IN_ADDRESS = {"data": DATA, "run": RUN, "annotator": ANNOTATOR}
+_PENDING = "frame.pending"
+_SHOWN = 12  # characters of a fingerprint in the address
+
+
+class AppState(NamedTuple):
+    """The choices of the frame; none where nothing is chosen."""
+
+    fingerprint: str | None
+    run_id: str | None
+    annotator: str | None
+
+
+def current() -> AppState:
+    """Return what is chosen in the frame."""
+    chosen = (st.session_state.get(key) or None for key in (DATA, RUN, ANNOTATOR))
+    return AppState(*chosen)
+
+
+def choose(*, fingerprint: str | None = None, run_id: str | None = None) -> None:
+    """Choose a data set or run from the next rerun on; "" as run means none."""
+    wanted = {DATA: fingerprint, RUN: run_id}
+    pending = st.session_state.setdefault(_PENDING, {})
+    pending |= {key: value for key, value in wanted.items() if value is not None}
+
+
+def apply_choices() -> None:
+    """Take over what `choose` left, before the frame draws its select boxes."""
+    for key, value in st.session_state.pop(_PENDING, {}).items():
+        st.session_state[key] = value
+
+
+def restore_choice(key: str, options: Sequence[str], default: str | None) -> None:
+    """Give a select box the value of the address in a new session, and none that is gone."""
+    name = next(name for name, one in _IN_ADDRESS.items() if one == key)
+    value = st.session_state.get(key)
+    if value is None and key not in st.session_state:
+        begins = st.query_params.get(name, "")
+        value = next((one for one in options if begins and one.startswith(begins)), None)
+    st.session_state[key] = value if value in options else default
+
+
+def restore_annotator() -> None:
+    if ANNOTATOR not in st.session_state:
+        st.session_state[ANNOTATOR] = st.query_params.get("annotator", "")[:80] or None
+
+
+def mirror_in_address() -> None:
+    """Write the choices into the address where they differ from it."""
+    for name, key in _IN_ADDRESS.items():
+        value = str(st.session_state.get(key) or "")
+        value = value[:_SHOWN] if key == DATA else value
+        if value and st.query_params.get(name) != value:
+            st.query_params[name] = value
+        elif not value and name in st.query_params:
+            del st.query_params[name]
+
+
+def recall(key: str, default: Any = None) -> Any:
+    """Return what a view remembered, or the value of one of its widgets."""
+    return st.session_state.get(key, default)
+
+
+def remember(key: str, value: Any) -> None:
+    """Keep a small value for this session, or set a widget that is not drawn yet."""
+    st.session_state[key] = value
+
+
+def forget(*keys: str) -> None:
+    """Drop what was remembered; a widget starts anew."""
+    for key in keys:
+        st.session_state.pop(key, None)
+
+
+def forget_all(prefix: str) -> None:
+    """Drop everything whose key begins so."""
+    forget(*[key for key in list(st.session_state) if str(key).startswith(prefix)])

@@ -1,0 +1,318 @@
+"""Data: open a file, see how it is understood and what is odd about it, load it."""
+
+from typing import Any
+
+import streamlit as st
+
+from core.dataset import CandidateDataset
+from core.errors import DatasetError
+from core.formats import ColumnMapping, ReadResult
+from plain_app import state
+from plain_app.charts.distribution import (
+    count_option,
+    count_points,
+    frequency_option,
+    frequency_points,
+    together_option,
+)
+from plain_app.components.cards import Figure, figure_row
+from plain_app.components.empty import TRAIN, empty_state
+from plain_app.components.errors import error_guard, problem_table
+from plain_app.services import data
+from plain_app.services.data import Report, Staged
+
+TYPES = (
+    *("csv", "tsv", "txt", "parquet", "json", "jsonl", "ndjson", "arff", "mat", "npz"),
+    *("svm", "libsvm", "svmlight", "zip", "gz"),
+)
+MAX_UPLOAD_MB = 200
+MAX_CHOICES = 400  # columns in a multiselect
+NONE = "—"
+CHART = 300
+EXAMPLE = [
+    {"id": "p-01", "text": "waves under a red sky", "labels": "sea; sunset; fire"},
+    {"id": "p-02", "text": "two boats in the harbour", "labels": "boat; sea"},
+    {"id": "p-03", "text": "hikers above the clouds", "labels": "mountain; sea; people"},
+]
+
+
+def draw() -> None:
+    """Draw the file that is looked at, or the data set that is open, or where to begin."""
+    staged = _staged()
+    if state.recall("data.wants_demo"):
+        _load_demo()
+    if staged is not None:
+        _draw_staged(staged)
+    elif state.current().fingerprint is not None:
+        _draw_stored(state.current().fingerprint)
+    else:
+        _draw_nothing()
+
+
+def _staged() -> Staged | None:
+    if state.recall("data.launched") is None:
+        state.remember("data.launched", True)
+        state.remember("data.staged", data.staged_by_launcher())
+    return state.recall("data.staged")
+
+
+def _draw_nothing() -> None:
+    left, right = st.columns([1.2, 1], gap="large")
+    with left:
+        _draw_sources()
+    with right:
+        empty_state(
+            "Nothing loaded yet",
+            "Drop a file with candidate labels: each row one instance, its labels some true and "
+            "some not. Or open the demo: 3,000 scenes of handwritten digits, labelled carelessly.",
+        )
+        st.caption("For example, a CSV like this; columns of 0 and 1 per label do as well:")
+        st.dataframe(EXAMPLE, hide_index=True, row_height=28, key="data.example")
+
+
+def _draw_sources() -> None:
+    generation = state.recall("data.generation", 0)
+    with st.container(key="data.upload_box"):
+        st.file_uploader(
+            "A file with candidate labels",
+            type=TYPES,
+            key=f"data.upload_{generation}",
+            max_upload_size=MAX_UPLOAD_MB,
+            on_change=on_upload,
+            args=(f"data.upload_{generation}",),
+            help="CSV, Parquet, JSON, ARFF, MATLAB, libsvm, npz, Label Studio; packed or not. "
+            "Read here, sent nowhere.",
+        )
+    kind = "secondary" if state.current().fingerprint else "primary"
+    st.button("Open the demo", key="data.demo", on_click=on_demo, type=kind)
+
+
+def on_upload(key: str) -> None:
+    """Copy the upload to the disk and clear the widget."""
+    upload = state.recall(key)
+    if upload is None:
+        return
+    _drop_staged()
+    state.remember("data.staged", data.stage(upload, upload.name))
+    state.remember("data.generation", state.recall("data.generation", 0) + 1)
+
+
+def on_demo() -> None:
+    _drop_staged()
+    state.remember("data.wants_demo", True)
+
+
+def on_discard() -> None:
+    _drop_staged()
+
+
+def on_load() -> None:
+    state.remember("data.loading", True)
+
+
+def on_synthesise() -> None:
+    state.remember("data.synthesising", True)
+
+
+def _drop_staged() -> None:
+    staged = state.recall("data.staged")
+    if staged is not None:
+        data.discard(staged)
+    state.forget("data.staged", "data.loading")
+    state.forget_all("data.map_")
+
+
+def _load_demo() -> None:
+    state.forget("data.wants_demo")
+    with error_guard("data.demo"), st.spinner("Making the demo data …"):
+        state.choose(fingerprint=data.store_demo(), run_id="")
+        st.rerun()
+
+
+def _draw_staged(staged: Staged) -> None:
+    """Draw a file that is not stored yet: how it is understood, and what it holds."""
+    with st.container(horizontal=True, vertical_alignment="center", key="data.staged_bar"):
+        with st.container(key="data.name", width="content"):
+            st.text(staged.name)
+        st.badge("not loaded yet", color="orange")
+        actions = st.container(horizontal=True, horizontal_alignment="right")
+    with error_guard("data.staged"):
+        with st.spinner("Reading and checking …"):
+            result = _draw_mapping(staged)
+            report = data.report(result.dataset, result.problems)
+        actions.button(
+            "Load into the workspace",
+            key="data.load",
+            type="primary",
+            on_click=on_load,
+            disabled=not report.is_usable,
+        )
+        if state.recall("data.loading") and report.is_usable:
+            _store(result.dataset, staged.name)
+        _draw_report(result.dataset, report)
+    actions.button("Discard", key="data.discard", on_click=on_discard)
+
+
+def _store(dataset: CandidateDataset, name: str) -> None:
+    state.forget("data.loading")
+    with st.spinner("Loading into the workspace …"):
+        fingerprint = data.store(dataset, name)
+    _drop_staged()
+    state.choose(fingerprint=fingerprint, run_id="")
+    st.rerun()
+
+
+def _draw_mapping(staged: Staged) -> ReadResult:
+    """Draw how columns were understood; return the file read as the selects say."""
+    guessed = _guess(staged)
+    mapping = guessed.mapping
+    is_refused = isinstance(guessed, DatasetError)
+    with st.expander("How the file is understood", is_refused, key="data.mapping"):
+        if not isinstance(mapping, ColumnMapping) or not mapping.columns:
+            st.caption("This format states the role of everything in it.")
+            stated = {}
+        else:
+            stated = _draw_roles(mapping)
+            _draw_reasons(mapping)
+    if stated:
+        return data.read_staged(staged, ColumnMapping(**stated))
+    if isinstance(guessed, DatasetError):
+        raise guessed
+    return guessed
+
+
+def _guess(staged: Staged) -> ReadResult | DatasetError:
+    """Read a file by guess; where the guess may be at fault, return the refusal with it."""
+    try:
+        return data.read_staged(staged, None)
+    except DatasetError as error:
+        if error.mapping is None:
+            raise
+        return error
+
+
+def _draw_reasons(mapping: ColumnMapping) -> None:
+    rows = [{"role": role, "because": why[:300]} for role, why in mapping.reasons.items()]
+    if rows:
+        st.dataframe(rows, hide_index=True, row_height=28, key="data.reasons")
+
+
+def _draw_roles(mapping: ColumnMapping) -> dict[str, Any]:
+    """Draw one select per role; return those that differ from the guess."""
+    columns, chosen = list(mapping.columns), dict[str, Any]()
+    for place, role in zip(st.columns(3), ("id", "text", "image"), strict=True):
+        options = [None, *columns]
+        chosen[role] = place.selectbox(
+            {"id": "Instance id", "text": "Text to show", "image": "Picture to show"}[role],
+            options,
+            index=options.index(getattr(mapping, role)),
+            format_func=lambda one: NONE if one is None else one[:80],
+            key=f"data.map_{role}",
+        )
+    if len(columns) <= MAX_CHOICES:
+        names = {"labels": "Candidate labels", "features": "Features", "truth": "Truth"}
+        for role, title in names.items():
+            default = list(getattr(mapping, role))
+            picked = st.multiselect(title, columns, default, key=f"data.map_{role}")
+            chosen[role] = tuple(picked)
+    return {role: value for role, value in chosen.items() if value != getattr(mapping, role)}
+
+
+def _draw_stored(fingerprint: str) -> None:
+    """Draw a data set of the workspace."""
+    with st.spinner("Opening …"):
+        dataset = data.load(fingerprint)
+        report = data.report(dataset)
+    with st.container(horizontal=True, vertical_alignment="center", key="data.stored_bar"):
+        st.subheader("What it holds", width="content")
+        st.page_link(TRAIN, label="Train on it", icon=":material/arrow_forward:")
+        with st.popover("Open another", key="data.open", width="content"):
+            _draw_sources()
+    _draw_report(dataset, report)
+    _draw_synthesis(dataset)
+
+
+def _draw_report(dataset: CandidateDataset, report: Report) -> None:
+    _draw_figures(report)
+    if report.problems:
+        problem_table(report.problems, "data.problems")
+    left, middle, right = st.columns([1, 1.1, 1.5])
+    with left:
+        option = count_option(count_points(report.per_instance))
+        st.echarts_chart(option, height=CHART, key="data.counts")
+    with middle:
+        points = frequency_points(report.summary.label_frequencies)
+        st.echarts_chart(frequency_option(points), height=CHART, key="data.frequencies")
+    with right:
+        st.echarts_chart(together_option(report.together), height=CHART, key="data.together")
+    _draw_preview(dataset)
+
+
+def _draw_figures(report: Report) -> None:
+    summary = report.summary
+    noise = "unknown" if summary.noise is None else f"{summary.noise:.0%}"
+    about = "≈ " if summary.noise is not None and summary.noise_is_estimate else ""
+    dense = f"{'Sparse' if summary.sparse else 'Dense'}; {summary.density:.0%} are not zero."
+    most = f"Per instance: fewest {summary.candidates_min}, most {summary.candidates_max}"
+    how = "Estimated from the features; rough." if about else "Counted with the truth."
+    truth = "Truth is only ever used for scoring."
+    figures = [
+        Figure("instances", f"{summary.n_instances:,}"),
+        Figure("features", f"{summary.n_features:,}", dense),
+        Figure("labels", f"{summary.n_labels:,}"),
+        Figure("candidates each", f"{summary.candidates_mean:.2f}", most),
+        Figure("false candidates", about + noise, how),
+        Figure("truth", "there" if summary.has_truth else "none", truth),
+    ]
+    figure_row(figures, "data.figures")
+
+
+def _draw_preview(dataset: CandidateDataset) -> None:
+    table = data.preview(dataset)
+    pictures = data.picture_columns(table)
+    config: dict[str, Any] = {
+        name: st.column_config.ImageColumn(width="small") for name in pictures
+    }
+    config["candidates"] = st.column_config.TextColumn(width="medium")
+    st.caption(f"The first {len(table)} instances")
+    st.dataframe(
+        table,
+        hide_index=True,
+        column_config=config,
+        row_height=44 if pictures else 28,
+        height=300,
+        key="data.preview",
+    )
+
+
+def _draw_synthesis(dataset: CandidateDataset) -> None:
+    """Offer candidates made from clean labels, to try the program where the truth is known."""
+    source = "truth" if dataset.truth is not None else "labels as given"
+    with st.expander("Make candidates from clean labels", key="data.synthesis"):
+        st.caption(
+            f"Takes the {source} as true and adds false labels, as a new data set. "
+            "Good for trying the program where the answer is known."
+        )
+        kinds = {"uniform": "any label", "confusable": "labels that look alike"}
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.selectbox(
+                "False labels", list(kinds), format_func=kinds.get, key="data.kind", width=220
+            )
+            most = max(1, dataset.n_labels - 1)
+            st.number_input("per instance (r)", 1, most, min(2, most), key="data.r", width=120)
+            st.button("Make", key="data.synthesise", on_click=on_synthesise)
+        if state.recall("data.synthesising"):
+            _synthesise(dataset)
+
+
+def _synthesise(dataset: CandidateDataset) -> None:
+    state.forget("data.synthesising")
+    kind, r = state.recall("data.kind"), int(state.recall("data.r"))
+    with error_guard("data.synthesise"), st.spinner("Adding false labels …"):
+        made = data.synthesise(dataset, kind, r)
+        fingerprint = data.store(made, f"{kind} r={r} of {dataset.fingerprint[:6]}")
+        state.choose(fingerprint=fingerprint, run_id="")
+        st.rerun()
+
+
+draw()

@@ -1,0 +1,339 @@
+"""Train: set up a run, watch it live, and see afterwards what became of every cell."""
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.config import PlainConfig
+from core.errors import PlainError
+from core.store import RunRow
+from plain_app import state
+from plain_app.components.cards import Figure, duration, figure_row, state_badge
+from plain_app.components.empty import DATA, empty_state
+from plain_app.components.errors import error_guard, show_error
+from plain_app.components.sections import CHART, SECTIONS, draw_section
+from plain_app.components.settings import FIELDS, GROUPS, draw_field, field_value, widget_value
+from plain_app.services import runs
+from plain_app.services.runs import Standing, Story
+from plain_app.services.workspace import list_runs
+
+TICK_SECONDS = 1.0
+
+
+def draw() -> None:
+    """Draw a new run's settings, or the chosen run."""
+    chosen = state.current()
+    _draw_undo()
+    if chosen.fingerprint is None:
+        text = "A run needs a data set. Load a file or the demo first."
+        return empty_state("Nothing to train on yet", text, page=DATA, link="Go to Data")
+    if chosen.run_id is None:
+        _draw_new_run(chosen.fingerprint)
+    else:
+        _draw_run(chosen.run_id)
+    return _draw_runs(chosen.fingerprint, chosen.run_id)
+
+
+# --- a new run ---------------------------------------------------------------------------------
+
+
+def _draw_new_run(fingerprint: str) -> None:
+    st.subheader("New run")
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train.new"):
+        state.remember("train.preset", state.recall("train.preset") or runs.presets()[0])
+        st.segmented_control(
+            "Preset",
+            runs.presets(),
+            key="train.preset",
+            required=True,
+            on_change=on_preset,
+            help="studio: our defaults for cleaning labels. paper: faithful to the paper.",
+        )
+        st.text_input("Name", key="train.name", max_chars=80, placeholder="optional", width=220)
+        draw_field("epochs", _preset(), width=130)
+        st.button(
+            "Start training",
+            key="train.start",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=on_start,
+            args=(fingerprint,),
+        )
+        _draw_estimate(fingerprint)
+    _draw_refusal()
+    with st.expander("All settings", key="train.settings"):
+        for column, (group, names) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
+            with column:
+                st.markdown(f"**{group}**")
+                for name in names:
+                    if name != "epochs":
+                        draw_field(name, _preset())
+
+
+def _draw_estimate(fingerprint: str) -> None:
+    pace = runs.known_pace(fingerprint)
+    epochs = state.recall("train.epochs")
+    if pace is not None and epochs:
+        st.caption(f"about {duration(pace * epochs)}, as the last run went")
+
+
+def _draw_refusal() -> None:
+    refusal = state.recall("train.refusal")
+    if refusal is not None:
+        show_error(PlainError(*refusal), "train.refused")
+
+
+def _preset() -> PlainConfig:
+    return PlainConfig.preset(state.recall("train.preset") or runs.presets()[0])
+
+
+def on_preset() -> None:
+    """Show the values of the preset that was chosen."""
+    config = _preset()
+    for name in FIELDS:
+        state.remember(f"train.{name}", widget_value(name, getattr(config, name)))
+
+
+def on_start(fingerprint: str) -> None:
+    """Start what the form says, or say why not."""
+    state.forget("train.refusal", "train.deleted")
+    try:
+        values = {name: field_value(name, state.recall(f"train.{name}")) for name in FIELDS}
+        name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
+        run_id = runs.start(fingerprint, PlainConfig(**values), name)
+    except PlainError as error:
+        state.remember("train.refusal", (error.title, error.detail, error.hint))
+    else:
+        state.choose(run_id=run_id)
+
+
+# --- a run ---------------------------------------------------------------------------------------
+
+
+def _draw_run(run_id: str) -> None:
+    with error_guard("train.run"):
+        run = runs.get(run_id)
+        is_live = runs.standing(run) in runs.HELD
+        _draw_head(run)
+        every = TICK_SECONDS if is_live else None
+        st.fragment(_draw_live, run_every=every)(run_id, is_live)
+
+
+def _draw_head(run: RunRow) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="train.head"):
+        with st.container(key="train.title", width="content"):
+            st.text(runs.title(run))
+        with st.popover("Rename, note, delete", key="train.manage"):
+            st.text_input("Name", run.name, key=f"train.rename_{run.id}", max_chars=80)
+            st.text_area("Note", run.note, key=f"train.note_{run.id}", max_chars=2000)
+            with st.container(horizontal=True):
+                st.button("Save", key="train.save", on_click=on_save, args=(run.id,))
+                st.button("Delete", key="train.delete", on_click=on_delete, args=(run.id,))
+        st.button("New run", key="train.another", on_click=on_new, icon=":material/add:")
+    if run.note:
+        st.text(run.note)
+
+
+def _draw_live(run_id: str, was_live: bool) -> None:
+    """Draw what changes while a run is at work; once a second then, else only when asked."""
+    with error_guard("train.live"):
+        run = runs.get(run_id)
+        standing = runs.standing(run)
+        if standing == "queued":
+            runs.tend()
+        if was_live != (standing in runs.HELD):
+            runs.tend()
+            st.rerun()  # the clock of this fragment starts or stops
+        told = runs.story(run_id)
+        _draw_progress(run, standing, told)
+        _draw_ending(run, standing)
+        section = st.segmented_control(
+            "Show",
+            list(SECTIONS),
+            key="train.section",
+            default="Curves",
+            required=True,
+            label_visibility="collapsed",
+        )
+        if not told.epochs:
+            return _draw_waiting(standing)
+        return draw_section(section or "Curves", run, told)
+
+
+def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key="train.bar"):
+        state_badge(standing)
+        st.progress(min(1.0, run.epoch / run.config.epochs), text=_progress_text(run, told))
+        _draw_controls(run, standing)
+    spent = runs.stage_seconds(told)
+    last = told.epochs[-1] if told.epochs else None
+    left = runs.seconds_left(run, told.epochs) if standing == "running" else None
+    ends = "time left" if standing in runs.HELD else "time in all"
+    took = told.ended.seconds if told.ended else sum(spent.values())
+    figures = [
+        Figure("epoch", f"{run.epoch} of {run.config.epochs}"),
+        Figure(ends, duration(left if standing in runs.HELD else took)),
+        Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
+        Figure("network", _spent(spent, "train"), "Fitting the pseudo-labels"),
+        Figure("predict", _spent(spent, "predict"), "The network's view of every cell"),
+        Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
+        Figure("changed", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
+        _score(last),
+    ]
+    figure_row(figures, "train.figures")
+
+
+CHANGED_HELP = "Candidate cells that crossed 0.5 in the last epoch"
+
+
+def _score(last: Any) -> Figure:
+    if last is None or not last.metrics:
+        return Figure("entropy", "…" if last is None else f"{last.entropy:.3f}")
+    return Figure("AUC", f"{last.metrics['auc']:.3f}", "True above false candidates, all cells")
+
+
+def _spent(spent: dict[str, float], stage: str) -> str:
+    return duration(spent[stage]) if stage in spent else "…"
+
+
+def _progress_text(run: RunRow, told: Story) -> str:
+    if told.ended is not None:
+        return f"{run.epoch} epochs"
+    if told.started is None:
+        return "Loading the engine"
+    return "Building graphs" if told.graphs is None else "Training"
+
+
+def _draw_controls(run: RunRow, standing: Standing) -> None:
+    is_asked = run.command is not None
+    if standing == "running":
+        _control("Pause", "pause", run, disabled=is_asked)
+    if standing in ("paused", "interrupted"):
+        _control("Resume", "resume", run, type="primary")
+    if standing in (*runs.HELD, "interrupted"):
+        _control("Stop", "stop", run, disabled=run.command == "stop")
+
+
+def _control(label: str, what: str, run: RunRow, **options: Any) -> None:
+    st.button(label, key=f"train.{what}", on_click=on_control, args=(what, run.id), **options)
+
+
+def _draw_ending(run: RunRow, standing: Standing) -> None:
+    if standing == "failed":
+        why = PlainError("This run failed.", run.error or "", "What its process printed is in Log.")
+        show_error(why, "train.failed", "failed")
+    elif standing == "interrupted":
+        with st.container(border=True, key="train.interrupted"):
+            st.badge("interrupted", color="orange", icon=":material/power_off:")
+            st.caption(
+                "Its process is gone: the machine was restarted, or it was killed. Resume goes on "
+                "from the last checkpoint and ends as if nothing had happened."
+            )
+
+
+def _draw_waiting(standing: Standing) -> None:
+    texts = {
+        "queued": "Waiting for its turn: another run is at work.",
+        "running": "Curves appear with the first epoch.",
+        "paused": "Paused before its first epoch.",
+    }
+    with st.container(border=True, height=CHART, key="train.waiting"):
+        st.caption(texts.get(standing, "This run has told nothing."))
+
+
+# --- all runs ------------------------------------------------------------------------------------
+
+
+def _draw_runs(fingerprint: str, run_id: str | None) -> None:
+    rows = list_runs(fingerprint)
+    if not rows:
+        return
+    st.subheader("Runs on this data")
+    st.dataframe(
+        pd.DataFrame([_run_row(run) for run in rows]),
+        hide_index=True,
+        row_height=28,
+        height=min(260, 38 + 28 * len(rows)),
+        key="train.runs",
+        on_select=lambda: on_pick([run.id for run in rows]),
+        selection_mode="single-row",
+    )
+
+
+def _run_row(run: RunRow) -> dict[str, Any]:
+    """Return what the list says of a run; results only of one that has ended."""
+    epochs = runs.story(run.id).epochs if run.state.is_ended else []
+    scores = (epochs[-1].metrics or {}) if epochs else {}
+    return {
+        "run": runs.title(run),
+        "state": runs.standing(run),
+        "epochs": run.config.epochs,
+        "loss": round(epochs[-1].loss, 4) if epochs else None,
+        "AUC": scores.get("auc"),
+        "F1": scores.get("f1"),
+        "created": run.created[:16].replace("T", " "),
+        "note": run.note[:200],
+    }
+
+
+def _draw_undo() -> None:
+    deleted = state.recall("train.deleted")
+    if deleted is None:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", border=True, key="train.undo"):
+        st.text(f"{deleted[1]} was deleted.")
+        st.button("Undo", key="train.restore", on_click=on_restore, args=(deleted[0],))
+
+
+def on_pick(ids: list[str]) -> None:
+    """Open the run whose row was chosen."""
+    picked = (state.recall("train.runs") or {}).get("selection", {}).get("rows", [])
+    if picked and picked[0] < len(ids):
+        state.choose(run_id=ids[picked[0]])
+
+
+def on_new() -> None:
+    state.forget("train.deleted")
+    state.choose(run_id="")
+
+
+def on_control(what: str, run_id: str) -> None:
+    with _told_later():
+        {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[what](run_id)
+
+
+def on_save(run_id: str) -> None:
+    name, note = state.recall(f"train.rename_{run_id}"), state.recall(f"train.note_{run_id}")
+    runs.rename(run_id, name or "", note or "")
+
+
+def on_delete(run_id: str) -> None:
+    """Hide the run; a bar offers to undo."""
+    with _told_later():
+        title = runs.title(runs.get(run_id))
+        runs.delete(run_id)
+        state.remember("train.deleted", (run_id, title))
+        state.choose(run_id="")
+
+
+def on_restore(run_id: str) -> None:
+    runs.restore(run_id)
+    state.forget("train.deleted")
+    state.choose(run_id=run_id)
+
+
+class _told_later:  # noqa: N801 - reads as a statement
+    """Show on the page what a callback was refused."""
+
+    def __enter__(self) -> None:
+        state.forget("train.refusal")
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
+        if isinstance(error, PlainError):
+            st.toast(error.title, icon=":material/error:")
+            return True
+        return False
+
+
+draw()

@@ -1,0 +1,230 @@
+"""The program as a person uses it: a real server, a real browser, real training processes."""
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from playwright.sync_api import expect
+
+from core.store import RunState, Workspace
+
+pytestmark = pytest.mark.e2e
+HOSTILE = (
+    "<img src=x onerror=\"document.title='hacked'\">",
+    "<script>document.title='hacked'</script>",
+    "=HYPERLINK(1)",
+    "![x](http://example.invalid/x.png)",
+    "\u202eright to left",
+    "long" * 2500,
+)
+LONG = 60_000  # milliseconds, for what a busy machine may take
+
+
+def step(page, title: str) -> None:
+    page.locator(".st-key-frame-steps").get_by_text(title, exact=True).click()
+
+
+def start_training(page, epochs: int) -> None:
+    step(page, "Train")
+    field = page.locator(".st-key-train-epochs input")
+    expect(field).to_be_visible(timeout=LONG)
+    field.fill(str(epochs))
+    field.press("Enter")
+    page.locator(".st-key-train-start button").click()
+    expect(page.locator(".st-key-train-bar")).to_be_visible(timeout=LONG)
+
+
+def expect_live(page) -> None:
+    expect(page.locator(".st-key-train-chart_loss canvas")).to_be_visible(timeout=LONG)
+
+
+def expect_state(page, state: str) -> None:
+    badge = page.locator(".st-key-train-bar").get_by_text(state, exact=True)
+    expect(badge).to_be_visible(timeout=LONG)
+
+
+def expect_no_traceback(page) -> None:
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+
+
+def section(page, title: str) -> None:
+    page.locator(".st-key-train-section").get_by_text(title, exact=True).click()
+
+
+def upload(page, path: Path) -> None:
+    expect(page.locator(".st-key-data-upload_box")).to_be_visible(timeout=LONG)
+    page.locator(".st-key-data-upload_box input[type=file]").set_input_files(path)
+
+
+def write_table(path: Path, names=("sea", "sky", "sun"), rows: int = 300) -> Path:
+    table = {"id": [f"photo-{i}" for i in range(rows)]}
+    table |= {f"x{j}": [((i * (j + 3)) % 17) / 17 for i in range(rows)] for j in range(5)}
+    table |= {
+        f"label_{name}": [(i // (j + 1)) % 2 for i in range(rows)] for j, name in enumerate(names)
+    }
+    pd.DataFrame(table).to_csv(path, index=False)
+    return path
+
+
+def runs(workspace: Path) -> list:
+    space = Workspace(workspace)
+    try:
+        return space.runs.list()
+    finally:
+        space.close()
+
+
+def loaded_libraries(pid: int) -> str:
+    return Path(f"/proc/{pid}/maps").read_text()
+
+
+def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
+    server = serve("--data", "demo")
+    page = open_page(server.url)
+    expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
+    start_training(page, 40)
+    expect_live(page)
+    expect_state(page, "running")
+    expect(page.locator(".st-key-train-pause button")).to_be_visible()
+    expect_state(page, "finished")
+    for title, key in (
+        ("Confidences", "evolution"),
+        ("Restless cells", "restless"),
+        ("Two epochs", "difference"),
+        ("Cartography", "cartography"),
+    ):
+        section(page, title)
+        expect(page.locator(f".st-key-train-{key}")).to_be_visible(timeout=LONG)
+    expect_no_traceback(page)
+    if Path(f"/proc/{server.process.pid}/maps").exists():
+        assert not re.search("libtorch|faiss", loaded_libraries(server.process.pid))
+    assert "Traceback" not in server.errors()
+
+
+def test_a_csv_is_uploaded_mapped_and_trained(serve, open_page, tmp_path):
+    server = serve()
+    page = open_page(server.url)
+    upload(page, write_table(tmp_path / "photos.csv"))
+    expect(page.get_by_text("photos.csv")).to_be_visible(timeout=LONG)
+    page.get_by_text("How the file is understood").click()
+    chips = page.locator(".st-key-data-map_features")
+    chips.get_by_role("button", name=re.compile("x4")).last.click()
+    features = page.locator(".st-key-data-figures").get_by_test_id("stMetric").nth(1)
+    expect(features).to_contain_text("4", timeout=LONG)
+    page.locator(".st-key-data-load button").click()
+    expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
+    start_training(page, 5)
+    expect_state(page, "finished")
+    expect_no_traceback(page)
+    assert [run.state for run in runs(server.workspace)] == [RunState.FINISHED]
+
+
+def test_a_reload_in_the_middle_of_a_run_finds_it_again(serve, open_page):
+    server = serve("--data", "demo")
+    page = open_page(server.url)
+    start_training(page, 2000)
+    expect_live(page)
+    page.reload()
+    expect_live(page)
+    expect_state(page, "running")
+    other = open_page(page.url)
+    expect_live(other)
+    expect_state(other, "running")
+    other.locator(".st-key-train-pause button").click()
+    expect_state(page, "paused")
+    page.locator(".st-key-train-resume button").click()
+    expect_state(other, "running")
+    os.kill(runs(server.workspace)[0].pid, signal.SIGKILL)
+    expect_state(page, "interrupted")
+    page.locator(".st-key-train-resume button").click()
+    expect_state(page, "running")
+    page.locator(".st-key-train-stop button").click()
+    expect_state(page, "stopped")
+    expect_no_traceback(page)
+
+
+def test_a_run_survives_the_death_of_the_server(serve, open_page):
+    server = serve("--data", "demo")
+    page = open_page(server.url)
+    start_training(page, 2000)
+    expect_live(page)
+    before = runs(server.workspace)[0]
+    server.kill()
+    server.start()
+    page.goto(page.url)
+    expect_live(page)
+    expect_state(page, "running")
+    after = runs(server.workspace)[0]
+    assert after.pid == before.pid
+    assert after.epoch >= before.epoch
+    page.locator(".st-key-train-stop button").click()
+    expect_state(page, "stopped")
+
+
+def test_a_bad_upload_is_a_table_of_problems_and_stores_nothing(serve, open_page, tmp_path):
+    server = serve()
+    page = open_page(server.url)
+    bad = write_table(tmp_path / "bad.csv")
+    bad.write_text(
+        bad.read_text().replace("photo-5,", "photo-5,many").replace(",1\n", ",maybe\n", 3)
+    )
+    upload(page, bad)
+    expect(page.locator(".st-key-data-staged-error")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-data-staged-problems")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-data-load")).to_have_count(0)
+    expect_no_traceback(page)
+    space = Workspace(server.workspace)
+    assert space.datasets() == []
+    space.close()
+
+
+def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
+    server = serve()
+    page = open_page(server.url)
+    upload(page, write_table(tmp_path / "hostile.csv", HOSTILE, rows=60))
+    load = page.locator(".st-key-data-load button")
+    expect(load).to_be_enabled(timeout=LONG)
+    load.click()
+    expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
+    start_training(page, 4)
+    expect_state(page, "finished")
+    for title in ("Confidences", "Restless cells", "Cartography", "Log"):
+        section(page, title)
+        expect_no_traceback(page)
+    expect(page).to_have_title("PLAIN Studio")
+    assert page.locator("img[src='x']").count() == 0
+    assert "Traceback" not in server.errors()
+
+
+def test_pictures_of_every_view(serve, open_page, pictures):
+    server = serve("--data", "demo")
+    page = open_page(server.url)
+    start_training(page, 30)
+    expect_state(page, "finished")
+    address = page.url
+    page.close()
+    for scheme in ("light", "dark"):
+        page = open_page(address, dark=scheme == "dark")
+        for title in ("Curves", "Confidences", "Restless cells", "Cartography"):
+            section(page, title)
+            expect_no_traceback(page)
+            take(page, pictures, title.split()[0].lower(), scheme)
+        step(page, "Data")
+        expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
+        take(page, pictures, "data", scheme)
+        page.close()
+
+
+def take(page, folder: Path, name: str, scheme: str) -> None:
+    """Save the page in two sizes; nothing may be wider than the screen."""
+    for suffix, width, height in (("-small", 1024, 768), ("", 1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
+        page.wait_for_function("document.fonts.status === 'loaded'")
+        page.evaluate("() => new Promise(done => setTimeout(done, 700))")  # charts follow the size
+        page.screenshot(path=folder / f"screenshot-{name}-{scheme}{suffix}.png")
+        too_wide = "document.documentElement.scrollWidth > window.innerWidth"
+        assert not page.evaluate(too_wide)

@@ -1,0 +1,42 @@
+"""The app, opened on a workspace in a given state."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from app_stages import Stage
+from streamlit.testing.v1 import AppTest
+
+APP = Path(__file__).parents[2] / "plain_app" / "app.py"
+
+
+@pytest.fixture(scope="session")
+def small_demo():
+    from core.demo import load_demo
+
+    return load_demo(n_instances=120)
+
+
+@pytest.fixture
+def stage(tmp_path, small_demo, monkeypatch) -> Iterator[Stage]:
+    monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "space"))
+    monkeypatch.delenv("PLAIN_FILE", raising=False)
+    made = Stage(tmp_path / "space", small_demo)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_app(stage) -> Callable[..., AppTest]:
+    """Open the app on a page, with the stage's run in the address."""
+
+    def open_page(page: str = "data", run: bool = True) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=20)
+        if run and stage.run_id:
+            app.query_params["run"] = stage.run_id
+        app.run()
+        if page != "data":
+            app.switch_page(f"views/{page}.py").run()
+        return app
+
+    return open_page

@@ -1,0 +1,236 @@
+"""Every view in every state, and what its widgets do; the widgets' keys are the interface."""
+
+from io import BytesIO
+
+import pandas as pd
+import pytest
+from app_stages import EPOCHS, STATES
+
+VIEWS = ("data", "train")
+SECTIONS = ("Curves", "Confidences", "Restless cells", "Two epochs", "Cartography", "Log")
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+def texts(app) -> str:
+    parts = [*app.text, *app.caption, *app.markdown, *app.subheader]
+    return "\n".join(str(one.value) for one in parts)
+
+
+def csv(**columns) -> bytes:
+    file = BytesIO()
+    pd.DataFrame(columns).to_csv(file, index=False)
+    return file.getvalue()
+
+
+def good_csv(names=("sea", "sky", "sun")) -> bytes:
+    rows = range(40)
+    labels = {f"label_{name}": [(i + j) % 2 for i in rows] for j, name in enumerate(names)}
+    return csv(
+        id=[f"i{i}" for i in rows], x1=[i / 7 for i in rows], x2=[-i for i in rows], **labels
+    )
+
+
+def upload(app, name: str, content: bytes):
+    return app.file_uploader(key="data.upload_0").upload(name, content, "text/csv").run()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("state", STATES)
+def test_every_view_draws_every_state(stage, open_app, view, state):
+    stage.set(state)
+    app = open_app(view)
+    assert not app.exception
+    assert not app.error
+
+
+@pytest.mark.parametrize("state", ["running", "finished", "failed"])
+@pytest.mark.parametrize("section", SECTIONS)
+def test_every_section_of_a_run_draws(stage, open_app, state, section):
+    stage.set(state)
+    app = open_app("train")
+    app.segmented_control(key="train.section").set_value(section).run()
+    assert not app.exception
+
+
+def test_a_reloaded_page_finds_its_run_and_data_in_the_address(stage, open_app):
+    stage.set("finished")
+    app = open_app("train")
+    assert app.selectbox(key="frame.run").value == stage.run_id
+    assert app.query_params["run"] in (stage.run_id, [stage.run_id])
+
+
+def test_an_address_with_a_run_that_is_gone_opens_without_it(stage, open_app):
+    stage.set("loaded")
+    stage.run_id = "0000000000000"
+    app = open_app("train")
+    assert not app.exception
+    assert app.selectbox(key="frame.run").value == ""
+
+
+def test_without_data_train_says_what_to_do(stage, open_app):
+    app = open_app("train")
+    assert "Nothing to train on yet" in texts(app)
+
+
+def test_the_demo_is_one_click(stage, open_app, monkeypatch, small_demo):
+    monkeypatch.setattr("core.demo.load_demo", lambda: small_demo)
+    app = open_app()
+    app.button(key="data.demo").click().run()
+    assert not app.exception
+    assert app.selectbox(key="frame.data").value == small_demo.fingerprint
+
+
+def test_a_good_upload_is_stored_only_when_asked(stage, open_app):
+    app = upload(open_app(), "sea.csv", good_csv())
+    assert not app.exception
+    assert stage.space.datasets() == []
+    app.button(key="data.load").click().run()
+    assert not app.exception
+    (row,) = stage.space.datasets()
+    assert (row.name, row.n_instances, row.n_labels) == ("sea.csv", 40, 3)
+    assert list((stage.space.folder / "incoming").iterdir()) == []
+
+
+def test_a_changed_role_is_read_anew(stage, open_app):
+    app = upload(open_app(), "sea.csv", good_csv())
+    app.multiselect(key="data.map_labels").set_value(["label_sea", "label_sky"]).run()
+    app.multiselect(key="data.map_features").set_value(["x1"]).run()
+    assert not app.exception
+    app.button(key="data.load").click().run()
+    (row,) = stage.space.datasets()
+    assert (row.n_features, row.n_labels) == (1, 2)
+
+
+def test_a_bad_upload_shows_all_problems_and_stores_nothing(stage, open_app):
+    flags, numbers = ["0", "1"] * 30, [str(i / 7) for i in range(60)]
+    flags[7], numbers[9], numbers[11] = "maybe", "inf", "many"
+    app = upload(open_app(), "bad.csv", csv(x1=numbers, label_a=flags, label_b=["1", "0"] * 30))
+    assert not app.exception
+    problems = app.dataframe[-1].value
+    assert len(problems) >= 2
+    assert set(problems[""]) == {"must be fixed"}
+    assert problems["what to do"].str.len().min() > 0
+    assert stage.space.datasets() == []
+
+
+def test_a_file_that_was_not_understood_is_mapped_by_hand(stage, open_app):
+    numbers = [i / 7 for i in range(40)]
+    app = upload(open_app(), "odd.csv", csv(a=numbers, b=numbers[::-1], c=["x;y", "y"] * 20))
+    app.multiselect(key="data.map_labels").set_value(["c"]).run()
+    assert not app.exception
+    app.button(key="data.load").click().run()
+    assert [row.n_labels for row in stage.space.datasets()] == [2]
+
+
+def test_what_is_not_a_table_at_all_is_a_message(stage, open_app):
+    app = upload(open_app(), "noise.csv", b"\x00\x01\x02" * 50)
+    assert not app.exception
+    assert stage.space.datasets() == []
+    app.button(key="data.discard").click().run()
+    assert list((stage.space.folder / "incoming").iterdir()) == []
+
+
+def test_hostile_names_are_never_markdown_or_html(stage, open_app):
+    app = upload(open_app(), f"{HOSTILE}.csv", good_csv((HOSTILE, "=1+1", "![](http://x.y/z)")))
+    app.button(key="data.load").click().run()
+    assert not app.exception
+    risky = [*app.markdown, *app.caption, *app.subheader]
+    assert not any("onerror" in str(one.value) or "http://x.y" in str(one.value) for one in risky)
+
+
+def test_candidates_are_made_from_clean_labels(stage, open_app):
+    stage.set("loaded")
+    app = open_app()
+    app.number_input(key="data.r").set_value(3).run()
+    app.button(key="data.synthesise").click().run()
+    assert not app.exception
+    newest, first = stage.space.datasets()
+    truth = int(stage.dataset.truth.sum())
+    assert newest.n_candidates == truth + 3 * first.n_instances
+    assert app.selectbox(key="frame.data").value == newest.fingerprint
+
+
+def test_start_uses_the_form(stage, open_app, monkeypatch):
+    launched = []
+    monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    stage.set("loaded")
+    app = open_app("train")
+    app.number_input(key="train.alpha").set_value(0.5).run()
+    app.text_input(key="train.hidden").set_value("16, 8").run()
+    app.button(key="train.start").click().run()
+    assert not app.exception
+    run = stage.space.runs.get(launched[0])
+    assert (run.config.alpha, run.config.hidden, run.config.balance) == (0.5, (16, 8), "mask")
+    assert app.selectbox(key="frame.run").value == run.id
+
+
+def test_a_preset_fills_the_form(stage, open_app):
+    stage.set("loaded")
+    app = open_app("train")
+    app.segmented_control(key="train.preset").set_value("paper").run()
+    assert app.selectbox(key="train.balance").value == "minmax"
+
+
+def test_a_setting_that_cannot_be_is_refused_beside_the_form(stage, open_app):
+    stage.set("loaded")
+    app = open_app("train")
+    app.number_input(key="train.gamma").set_value(1.0).run()
+    app.button(key="train.start").click().run()
+    assert not app.exception
+    assert "gamma must be below" in texts(app)
+    assert stage.space.runs.list() == []
+
+
+def test_pause_and_stop_reach_the_run(stage, open_app):
+    stage.set("running")
+    app = open_app("train")
+    app.button(key="train.pause").click().run()
+    assert stage.space.runs.pending_command(stage.run_id) == "pause"
+    app.button(key="train.stop").click().run()
+    assert stage.space.runs.pending_command(stage.run_id) == "stop"
+
+
+def test_an_interrupted_run_offers_resume(stage, open_app, monkeypatch):
+    launched = []
+    monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
+    stage.set("interrupted")
+    app = open_app("train")
+    app.button(key="train.resume").click().run()
+    assert launched == [stage.run_id]
+
+
+def test_a_failed_run_says_why_as_text(stage, open_app):
+    stage.set("failed")
+    app = open_app("train")
+    assert any("<script>" in one.value for one in app.text)
+
+
+def test_delete_can_be_undone(stage, open_app):
+    stage.set("finished")
+    app = open_app("train")
+    app.button(key="train.delete").click().run()
+    assert stage.space.runs.list() == []
+    app.button(key="train.restore").click().run()
+    assert [run.id for run in stage.space.runs.list()] == [stage.run_id]
+    assert app.selectbox(key="frame.run").value == stage.run_id
+
+
+def test_a_run_is_renamed_and_noted(stage, open_app):
+    stage.set("finished")
+    app = open_app("train")
+    app.text_input(key=f"train.rename_{stage.run_id}").set_value("better").run()
+    app.text_area(key=f"train.note_{stage.run_id}").set_value("k = 10").run()
+    app.button(key="train.save").click().run()
+    run = stage.space.runs.get(stage.run_id)
+    assert (run.name, run.note) == ("better", "k = 10")
+
+
+def test_the_scrubber_goes_to_any_epoch(stage, open_app):
+    stage.set("finished")
+    app = open_app("train")
+    app.segmented_control(key="train.section").set_value("Confidences").run()
+    assert app.select_slider(key="train.epoch_shown").value == EPOCHS
+    app.select_slider(key="train.epoch_shown").set_value(3).run()
+    assert not app.exception
+    assert app.select_slider(key="train.epoch_shown").value == 3

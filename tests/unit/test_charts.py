@@ -1,0 +1,86 @@
+"""The figures behind the charts, on data small enough to count by hand."""
+
+import json
+
+import numpy as np
+
+from plain_app.charts import curves, distinct, distribution, evolution
+
+HISTORY = np.array([[0.1, 0.9, 0.5], [0.2, 0.1, 0.5], [0.9, 0.9, 0.5]], np.float16)
+
+
+def test_evolution_counts_cells_per_bin():
+    points = evolution.evolution_points(HISTORY, bins=10)
+    assert points.epochs == [1, 2, 3]
+    assert np.allclose(points.shares.sum(axis=1), 100)
+    assert np.isclose(points.shares[2, 9] + points.shares[2, 8], 200 / 3, atol=1e-3)
+
+
+def test_evolution_of_a_long_run_keeps_first_and_last_epoch():
+    history = np.zeros((1000, 2), np.float16)
+    points = evolution.evolution_points(history)
+    assert (points.epochs[0], points.epochs[-1]) == (1, 1000)
+    assert len(points.epochs) <= evolution.MAX_EPOCHS
+
+
+def test_no_epochs_draw_an_empty_chart():
+    points = evolution.evolution_points(np.empty((0, 5), np.float16))
+    assert points.epochs == []
+    assert evolution.evolution_option(points, 30)["xAxis"]["data"][-1] == "30"
+    assert len(evolution.cell_statistics(np.empty((0, 5), np.float16)).mean) == 0
+
+
+def test_the_most_restless_cell_is_the_one_that_travelled():
+    statistics = evolution.cell_statistics(HISTORY)
+    points = evolution.restless_points(HISTORY, statistics, top=2)
+    assert points.cells.tolist() == [1, 0]
+    assert points.crossings == [2, 1]
+    assert np.allclose(points.trails[0], [0.9, 0.1, 0.9], atol=1e-3)
+
+
+def test_statistics_do_not_depend_on_chunks(monkeypatch):
+    whole = evolution.cell_statistics(HISTORY)
+    monkeypatch.setattr(evolution, "CHUNK", 2)
+    for one, other in zip(whole, evolution.cell_statistics(HISTORY), strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_difference_lists_only_cells_that_differ():
+    points = evolution.difference_points(HISTORY, 1, 3)
+    assert points.cells.tolist() == [0]
+    assert points.n_changed == 1
+
+
+def test_region_is_a_part_of_the_cartography():
+    statistics = evolution.cell_statistics(HISTORY)
+    cells, n_inside = evolution.region_cells(statistics, (0.0, 1.0), (0.01, 1.0))
+    assert (sorted(cells.tolist()), n_inside) == ([0, 1], 2)
+
+
+def test_together_is_a_share_of_the_row():
+    candidates = np.array([[1, 1], [1, 0], [1, 0], [1, 1]], np.uint8)
+    points = distribution.together_points(candidates, ["a", "b"])
+    shares = {(row.label, row.other): row[2] for row in points.table.itertuples(index=False)}
+    assert shares == {("a", "b"): 50.0, ("b", "a"): 100.0}
+
+
+def test_names_stay_distinct_when_shortened():
+    assert len(set(distinct(["x" * 100 + "1", "x" * 100 + "2"]))) == 2
+
+
+def test_curves_take_values_that_are_not_numbers():
+    from core.events import EpochRecord, Objective
+
+    terms = Objective(prediction=float("nan"), candidates=1, instance_graph=1, label_graph=1)
+    record = EpochRecord(
+        epoch=1,
+        loss=float("inf"),
+        objective=terms,
+        cells_changed=0,
+        entropy=0.0,
+        seconds={},
+        metrics={"auc": float("nan")},
+    )
+    points = curves.curve_points([record], 5)
+    for option in (curves.loss_option, curves.objective_option, curves.metrics_option):
+        json.dumps(option(points), allow_nan=False)

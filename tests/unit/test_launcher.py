@@ -1,0 +1,54 @@
+"""The launcher's promises: this machine only, safe settings, a free port, clear refusals."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from core.errors import PlainError
+from plain_app import launcher
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.7", "::", "example.com"])
+def test_other_hosts_are_refused_with_what_is_needed(host):
+    with pytest.raises(PlainError, match="password file"):
+        launcher.check_host(host)
+
+
+def test_a_taken_port_is_refused_when_asked_for_and_avoided_when_not(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PlainError, match="taken"):
+            launcher.find_port(port)
+        monkeypatch.setattr(launcher, "DEFAULT_PORT", port)
+        assert launcher.find_port(None) != port
+
+
+def test_the_server_is_pinned_to_safe_settings():
+    pinned = launcher.PINNED
+    assert pinned["server.address"] == "127.0.0.1"
+    assert pinned["server.allowedHosts"] == ["127.0.0.1", "localhost"]
+    assert pinned["server.enableXsrfProtection"] is True
+    assert pinned["browser.gatherUsageStats"] is False
+    assert pinned["runner.postScriptGC"] is False
+    assert "img-src 'self' data: blob:" in launcher.HEADERS["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["app", "--host", "0.0.0.0"], ["app", "--data", "nowhere.csv", "--no-browser"]]
+)
+def test_bad_arguments_are_a_message_and_exit_code_two(arguments, tmp_path):
+    command = [sys.executable, "-m", "core", *arguments, "--workspace", str(tmp_path / "space")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("module", ["services.data", "services.runs", "services.histories"])
+def test_importing_services_loads_neither_torch_nor_faiss(module):
+    code = f"import sys, plain_app.{module}; print(sorted({{'torch', 'faiss'}} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
