@@ -67,7 +67,7 @@ def ego_option(points: EgoPoints) -> dict[str, Any]:
             {
                 "id": str(at),
                 "name": name,
-                "x": float(radius * 1.7 * np.cos(angle)),
+                "x": float(radius * 2.2 * np.cos(angle)),
                 "y": float(radius * np.sin(angle)),
                 "symbolSize": 26 if at == 0 else 15,
                 "itemStyle": {"color": NEUTRAL if value is None else shade(value)},
@@ -91,6 +91,7 @@ def ego_option(points: EgoPoints) -> dict[str, Any]:
             {
                 "type": "graph",
                 "layout": "none",
+                "preserveAspect": "contain",
                 "silent": True,
                 "data": nodes,
                 "links": links,

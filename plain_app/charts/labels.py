@@ -1,6 +1,7 @@
 """The label graph: network, clustered heat map, and rules about false candidates."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,7 +117,9 @@ def clustered_order(weights: Matrix) -> list[int]:
 
 def network_option(points: Network) -> dict[str, Any]:
     """Return the ECharts option of the network: width is weight, size is candidates."""
-    most, strongest = max((*points.candidates, 1)), max([e[2] for e in points.edges] or [1.0])
+    most = max((*points.candidates, 1))
+    noisiest = math.ceil(10 * max((*points.noise, 0.1))) / 10
+    width = _scale([weight for _, _, weight in points.edges])
     nodes = [
         {
             "id": str(at),
@@ -133,7 +136,7 @@ def network_option(points: Network) -> dict[str, Any]:
             "source": str(a),
             "target": str(b),
             "value": round(weight, 4),
-            "lineStyle": {"width": 0.5 + 5.5 * weight / strongest},
+            "lineStyle": {"width": 0.5 + 5.5 * width(weight)},
         }
         for a, b, weight in points.edges
     ]
@@ -164,8 +167,8 @@ def network_option(points: Network) -> dict[str, Any]:
         "tooltip": {"valueFormatter": "%.3f"},
         "visualMap": {
             "min": 0,
-            "max": 1,
-            "text": ["doubtful candidates 100 %", "0 %"],
+            "max": noisiest,
+            "text": [f"{noisiest:.0%} doubtful", "0 %"],
             "orient": "horizontal",
             "left": "center",
             "bottom": 0,
@@ -181,7 +184,9 @@ def network_option(points: Network) -> dict[str, Any]:
 
 def heat_map_option(points: HeatMap) -> dict[str, Any]:
     """Return the ECharts option of the clustered heat map."""
-    top = float(np.abs(points.weights).max()) or 1.0
+    top = float(np.abs(points.weights).max(initial=0)) or 1.0
+    shown = points.weights[points.weights > 0]
+    low = -top if points.is_difference else float(shown.min(initial=top)) * 0.9
     cells = [
         [column, row, round(float(value), 4)]
         for row, line in enumerate(points.weights)
@@ -203,10 +208,10 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
         "xAxis": {**axis, "axisLabel": {**axis["axisLabel"], "rotate": 90 if crowded else 0}},
         "yAxis": {**axis, "inverse": True},
         "visualMap": {
-            "min": -top if points.is_difference else 0,
+            "min": low,
             "max": top,
             "precision": 2,
-            "text": [f"{top:.2f}", f"{-top:.2f}" if points.is_difference else "weight 0"],
+            "text": [f"{top:.2f}", f"weight {low:.2f}".replace("-", "−")],
             "orient": "horizontal",
             "left": "center",
             "bottom": 0,
@@ -214,13 +219,19 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
             "itemWidth": 10,
             "calculable": False,
             "inRange": {
-                "color": [SURE, "#8a8f9822", DOUBTFUL]
+                "color": [SURE, f"{NEUTRAL}22", DOUBTFUL]
                 if points.is_difference
-                else ["#3f8f900d", SURE]
+                else [f"{SURE}1a", SURE]
             },
         },
         "series": [{"type": "heatmap", "name": "weight", "data": cells}],
     }
+
+
+def _scale(values: Sequence[float]) -> Callable[[float], float]:
+    """Return what brings values to [0, 1]."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return lambda value: (value - low) / ((high - low) or 1.0)
 
 
 def _whole(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -3,21 +3,18 @@
 import pandas as pd
 import streamlit as st
 
-from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option, evidence_points
+from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option
 from plain_app.services.explore import Explored, evidence
 
 ROW_HEIGHT = 28
 _CONTRIBUTION = st.column_config.NumberColumn("adds", format="%+.4f", width=66)
-_PREDICTION = st.column_config.ProgressColumn(
-    "prediction", format="%.2f", min_value=0, max_value=1, width=84
-)
+_PREDICTION = st.column_config.NumberColumn("prediction", format="%.2f", width=64)
 
 
 def evidence_card(results: Explored, row: int, label: int) -> None:
     """Draw the evidence of one cell."""
     is_candidate = bool(results.dataset.candidates[row, label])
-    found = evidence(results, row, label)
-    points = evidence_points(found, row, label, results.run.config.eta, is_candidate)
+    points = evidence(results, row, label)
     st.echarts_chart(
         evidence_option(points),
         height=140,
@@ -74,11 +71,11 @@ def _table(table: pd.DataFrame, key: str) -> None:
         table,
         hide_index=True,
         row_height=ROW_HEIGHT,
-        height=36 + ROW_HEIGHT * max(len(table), 1),
+        height="content",
         column_config={
             "": st.column_config.ImageColumn("", width=34),
             "instance": st.column_config.TextColumn(width=74),
-            "label": st.column_config.TextColumn(width=70),
+            "label": st.column_config.TextColumn(width=66),
             "adds": _CONTRIBUTION,
             "offered": st.column_config.CheckboxColumn("offered", width=54),
             "prediction": _PREDICTION,

@@ -25,6 +25,7 @@ from core.store import RunRow, RunState, Workspace, files
 from core.worker import confidence_history, is_interrupted, load_graphs
 from plain_app.charts import labels as label_charts
 from plain_app.charts import map as map_charts
+from plain_app.charts.evidence import EvidencePoints, evidence_points
 from plain_app.charts.map import Colouring, MapPoints
 
 Matrix = npt.NDArray[np.float32]
@@ -346,11 +347,19 @@ def verdicts_on(workspace: Workspace, results: Explored, row: int) -> dict[str, 
     return {column[label]: verdict for (at, label), verdict in found if at == row}
 
 
-def evidence(results: Explored, row: int, label: int) -> Evidence:
-    """Return why a cell has its value; exact, from the run's own graphs and predictions."""
-    if results.run.config.disambiguation != "alternating":
-        return _prediction_only(results, row, label)
-    return results.propagator.evidence(row, label, results.dataset.candidates, results.predictions)
+def evidence(results: Explored, row: int, label: int) -> EvidencePoints:
+    """Return why a cell has its confidence; exact, from the run's own graphs and predictions."""
+    return _evidence(results, results.run.id, row, label)
+
+
+@st.cache_resource(max_entries=500, show_spinner=False)
+def _evidence(_results: Explored, run_id: str, row: int, label: int) -> EvidencePoints:
+    candidates, config = _results.dataset.candidates, _results.run.config
+    if config.disambiguation == "alternating":
+        found = _results.propagator.evidence(row, label, candidates, _results.predictions)
+    else:
+        found = _prediction_only(_results, row, label)
+    return evidence_points(found, row, label, config.eta, bool(candidates[row, label]))
 
 
 def selected_rows(workspace: Workspace, run_id: str, selection: Selection) -> Rows:

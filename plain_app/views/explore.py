@@ -202,11 +202,15 @@ def _instance(workspace: Workspace, run_id: str) -> None:
     focus(row, "explore.focus")
     _what(workspace, results, row)
     label = _choose_cell(results, row)
-    why, near = st.tabs(["Why this confidence", "Neighbours"], key="explore.tabs")
-    with why:
-        evidence_card(results, row, label)
-    with near:
-        _neighbours(results, row, label)
+    why, near = st.tabs(
+        ["Why this confidence", "Neighbours"], key="explore.tabs", on_change="rerun"
+    )
+    if why.open:
+        with why:
+            evidence_card(results, row, label)
+    if near.open:
+        with near:
+            _neighbours(results, row, label)
 
 
 def _choose_instance(results: Explored) -> int | None:
@@ -263,7 +267,7 @@ def _candidates(workspace: Workspace, results: Explored, row: int) -> None:
         table,
         hide_index=True,
         row_height=ROW_HEIGHT,
-        height=36 + ROW_HEIGHT * min(len(table), 8),
+        height="content" if len(table) <= 8 else 260,
         column_config=_CANDIDATE_COLUMNS,
         key="explore.candidates",
     )
@@ -286,11 +290,10 @@ def _choose_cell(results: Explored, row: int) -> int:
     order = [int(at) for at in np.argsort(keys, kind="stable")]
     names = results.dataset.label_names
     chosen = st.selectbox(
-        "Label",
+        "Label to explain",
         order,
         format_func=lambda at: names[at] if offered[at] else f"{names[at]} (not offered)",
         key=f"explore.cell.{row}",
-        label_visibility="collapsed",
     )
     return order[0] if chosen is None else chosen
 
@@ -346,7 +349,7 @@ def _neighbour_table(table: pd.DataFrame, results: Explored) -> None:
 def _labels_part(workspace: Workspace, run_id: str) -> None:
     results = explore.explored(workspace, run_id)
     before, after = results.label_graph.weights, results.resolved_graph.weights
-    shows, least = st.columns([5, 4], gap="medium", vertical_alignment="bottom")
+    shows, least = st.columns(2, gap="medium", vertical_alignment="bottom")
     shown = shows.segmented_control(
         "Related by",
         ("All candidates", "Resolved labels", "Difference"),

@@ -31,7 +31,7 @@ _FOCUS = """
 let last = null; // only a new instance is told: the same one may be unmarked by hand
 export default function ({ data }) {
   if (data.at === last) return;
-  last = data.at;
+  last = window.plainMapFocus = data.at;
   window.dispatchEvent(new CustomEvent("plain-map-focus", { detail: data.at }));
 }
 """

@@ -35,6 +35,7 @@ function createMap(root) {
   const [canvas, frame, note] = ["canvas", "frame", "note"].map(part);
   let points = null;
   let shown = "";
+  let waiting = window.plainMapFocus; // told before this map was there
   let painter = null;
   const map = { send: () => {}, show, destroy };
 
@@ -47,16 +48,23 @@ function createMap(root) {
     draw();
   }
 
-  async function draw() {
+  // One drawing at a time; what was asked for meanwhile is drawn after it.
+  let drawing = Promise.resolve();
+  const draw = () => (drawing = drawing.then(paint, paint));
+
+  async function paint() {
     const theme = readTheme(root.host ?? root);
     const wanted = `${points.revision} ${theme.key}`;
     if (wanted === shown || !frame.clientWidth) return;
     shown = wanted;
-    const colours = palette(points, theme);
-    drawLegend(part("legend"), points, colours);
+    const now = points;
+    const colours = palette(now, theme);
+    drawLegend(part("legend"), now, colours);
     const start = performance.now();
-    await painting().draw(points, colours, theme);
-    frame.dataset.drawn = points.revision; // what tests wait for
+    if (waiting !== undefined) painting().focus(waiting);
+    waiting = undefined;
+    await painting().draw(now, colours, theme);
+    frame.dataset.drawn = now.revision; // what tests wait for
     frame.dataset.milliseconds = String(Math.round(performance.now() - start));
   }
 
@@ -89,9 +97,6 @@ function createMap(root) {
 
 function createPainter(canvas, frame, note, chosen, lassoed) {
   try {
-    const test = document.createElement("canvas").getContext("webgl");
-    if (!test?.getExtension("OES_texture_float")) throw new Error("no WebGL");
-    test.getExtension("WEBGL_lose_context")?.loseContext();
     return webglPainter(canvas, frame, chosen, lassoed);
   } catch {
     note.textContent = "Without WebGL: drawn plainly, without zoom · click, or drag to lasso";
@@ -100,19 +105,19 @@ function createPainter(canvas, frame, note, chosen, lassoed) {
 }
 
 function webglPainter(canvas, frame, chosen, lassoed) {
-  const { clientWidth: width, clientHeight: height } = frame;
+  const size = () => ({ width: frame.clientWidth, height: frame.clientHeight });
+  let { width } = size();
   const plot = createScatterplot({
     canvas,
-    width,
-    height,
+    ...size(),
     aspectRatio: 1,
     actionKeyMap: { lasso: "shift" },
     lassoOnLongPress: false,
     deselectOnDblClick: false,
     showReticle: false,
-    pointSizeSelected: 1,
-    pointOutlineWidth: 1,
-    cameraDistance: 1.15,
+    pointSizeSelected: 3,
+    pointOutlineWidth: 2,
+    cameraDistance: 1.05,
   });
   let layout = null;
   let marked = [];
@@ -139,14 +144,19 @@ function webglPainter(canvas, frame, chosen, lassoed) {
         pointSize: points.n > 50000 ? 2 : points.n > 10000 ? 3 : 5,
         opacity: points.n > 50000 ? 0.75 : 0.9,
       });
-      const options = { zDataType: "categorical", select: marked };
+      const options = { zDataType: "categorical" };
       if (layout === points.layout) options.spatialIndex = plot.get("spatialIndex");
-      layout = points.layout;
+      else layout = null;
       await plot.draw({ x: points.x, y: points.y, valueA: points.value }, options);
+      layout = points.layout;
+      if (marked.length) plot.select(marked, { preventEvent: true });
     },
     setMode: (mode) => plot.set({ mouseMode: mode === "lasso" ? "lasso" : "panZoom" }),
     reset: () => plot.reset(),
-    resize: () => plot.set({ width: frame.clientWidth, height: frame.clientHeight }),
+    resize() {
+      if (frame.clientWidth && frame.clientWidth !== width) plot.set(size());
+      width = frame.clientWidth || width;
+    },
     focus(at) {
       marked = [at];
       if (layout) plot.select(marked, { preventEvent: true });
