@@ -147,9 +147,9 @@ def network_option(points: Network) -> dict[str, Any]:
         "selectedMode": "single",
         "force": {
             "initLayout": "circular",
-            "repulsion": 2400 / max(len(nodes), 4) ** 0.5,
-            "edgeLength": [60, 200],
-            "gravity": 0.12,
+            "repulsion": 1500 / max(len(nodes), 4) ** 0.5,
+            "edgeLength": [50, 160],
+            "gravity": 0.2,
             "layoutAnimation": False,
         },
         "data": nodes,
@@ -168,7 +168,7 @@ def network_option(points: Network) -> dict[str, Any]:
         "visualMap": {
             "min": 0,
             "max": noisiest,
-            "text": [f"{noisiest:.0%} doubtful", "0 %"],
+            "text": [f"{100 * noisiest:.0f} % doubtful", "0 %"],
             "orient": "horizontal",
             "left": "center",
             "bottom": 0,
@@ -186,7 +186,7 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
     """Return the ECharts option of the clustered heat map."""
     top = float(np.abs(points.weights).max(initial=0)) or 1.0
     shown = points.weights[points.weights > 0]
-    low = -top if points.is_difference else float(shown.min(initial=top)) * 0.9
+    low = -top if points.is_difference else float(shown.min(initial=top))
     cells = [
         [column, row, round(float(value), 4)]
         for row, line in enumerate(points.weights)
@@ -204,7 +204,7 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
     return {
         "animation": False,
         "tooltip": {"valueFormatter": "%.3f"},
-        "grid": {"left": 100, "right": 12, "top": 8, "bottom": 120 if crowded else 70},
+        "grid": {"left": 8, "right": 12, "top": 8, "bottom": 40, "containLabel": True},
         "xAxis": {**axis, "axisLabel": {**axis["axisLabel"], "rotate": 90 if crowded else 0}},
         "yAxis": {**axis, "inverse": True},
         "visualMap": {
@@ -221,7 +221,7 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
             "inRange": {
                 "color": [SURE, f"{NEUTRAL}22", DOUBTFUL]
                 if points.is_difference
-                else [f"{SURE}1a", SURE]
+                else [f"{SURE}33", SURE]
             },
         },
         "series": [{"type": "heatmap", "name": "weight", "data": cells}],

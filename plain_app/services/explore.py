@@ -401,6 +401,13 @@ def instance_table(
     return pd.DataFrame(table)
 
 
+def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
+    """Return what there is to read of an instance, one column per line."""
+    display = results.dataset.display
+    values = ((name, _short(display[name].iloc[row], limit)) for name in results.text_columns[:4])
+    return "\n".join(f"{name}: {value}" for name, value in values)
+
+
 def outside(results: Explored, cut: float = NEW_LABEL_CUT) -> Outside:
     """Return labels that were not offered though predicted above a cut (0.5 at least)."""
     rows, labels, values = results.hidden
@@ -445,5 +452,7 @@ def _can_colour(column: "pd.Series[Any]") -> bool:
     return sample.nunique() <= max(20, len(sample) // 10)
 
 
-def _short(value: Any) -> str:
-    return "" if value is None or value != value else str(value)[:300]
+def _short(value: Any, limit: int = 300) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    return "" if value is None else str(value)[:limit]

@@ -6,6 +6,7 @@ so that going from neighbour to neighbour does not touch the map.
 
 import base64
 import io
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ COLOURS = {
     "column": "A column of the data",
 }
 AT_AN_EPOCH = ("confidence", "uncertainty", "doubtful")
-INSTANCE, SELECTION = "explore.instance", "explore.selection"
+INSTANCE, LAST, SELECTION = "explore.instance", "explore.last", "explore.selection"
 ROW_HEIGHT, PICTURE_ROW = 28, 44
 POLL_SECONDS = 2.0
 
@@ -41,7 +42,12 @@ def render(workspace: Workspace, fingerprint: str | None, run_id: str | None) ->
     if situation != "ready" or run is None:
         return _nothing(situation, run, fingerprint)
     part = st.segmented_control(
-        "Part", PARTS, default=PARTS[0], key="explore.part", label_visibility="collapsed"
+        "Part",
+        PARTS,
+        default=PARTS[0],
+        key="explore.part",
+        label_visibility="collapsed",
+        bind="query-params",
     )
     draw = {"Labels": _labels_part, "Outside the candidates": _outside_part}.get(part, _map_part)
     draw(workspace, run.id)
@@ -111,12 +117,15 @@ def _map(workspace: Workspace, results: Explored, layout: str) -> int | None:
 def _tools(results: Explored) -> tuple[Colour, int | None]:
     kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
     by, which, when = st.columns([4, 4, 5], gap="small", vertical_alignment="bottom")
-    kind = by.selectbox("Colour by", kinds, format_func=COLOURS.get, key="explore.colour")
+    kind = by.selectbox(
+        "Colour by", kinds, format_func=COLOURS.get, key="explore.colour", bind="query-params"
+    )
     options = {"confidence": results.dataset.label_names, "column": results.colour_columns}
     name = ""
     if kind in options:
         title = "Label" if kind == "confidence" else "Column"
-        name = which.selectbox(title, options[kind], key=f"explore.colour_{kind}")
+        key = f"explore.colour_{kind}"
+        name = which.selectbox(title, options[kind], key=key, bind="query-params")
     return Colour(kind, name), _epoch(when, results, kind)
 
 
@@ -180,10 +189,10 @@ _INSTANCE_COLUMNS = {
     "picture": st.column_config.ImageColumn("", width=52),
     "instance": st.column_config.TextColumn("instance", width="small"),
     "doubtful": st.column_config.NumberColumn(
-        "doubtful", help="Candidates with a confidence below 0.5", width="small"
+        "doubtful", help="Candidates with a confidence below 0.5", width=76
     ),
     "least": st.column_config.ProgressColumn(
-        "least confidence", format="%.2f", min_value=0, max_value=1, width="small"
+        "least confidence", format="%.2f", min_value=0, max_value=1, width=120
     ),
     "candidates": st.column_config.ListColumn("candidates"),
 }
@@ -215,11 +224,13 @@ def _instance(workspace: Workspace, run_id: str) -> None:
 
 def _choose_instance(results: Explored) -> int | None:
     ids = results.dataset.ids
-    if _recall(INSTANCE) is None:
-        _remember(INSTANCE, ids[0])
+    if _recall(INSTANCE) is None and INSTANCE not in st.query_params and _recall(LAST):
+        _remember(INSTANCE, _recall(LAST))  # another part of the view was open meanwhile
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        chosen = st.text_input("Instance", key=INSTANCE)
-        row = results.row_of.get(chosen.strip() if chosen else "")
+        chosen = st.text_input(
+            "Instance", key=INSTANCE, placeholder=ids[0], bind="query-params", max_chars=500
+        )
+        row = results.row_of.get(chosen.strip()) if chosen else 0
         for name, step, icon in (("previous", -1, "chevron_left"), ("next", 1, "chevron_right")):
             st.button(
                 "",
@@ -231,6 +242,7 @@ def _choose_instance(results: Explored) -> int | None:
             )
     if row is None:
         st.warning(f"There is no instance with this id. The first is called: {_plain(ids[0])}")
+    _remember(LAST, chosen)
     return row
 
 
@@ -241,9 +253,8 @@ def _what(workspace: Workspace, results: Explored, row: int) -> None:
     if left is not None:
         left.image(_enlarged(picture), width="stretch")
     with right:
-        for name in results.text_columns[:3]:
-            st.caption("Column")
-            st.text(f"{name}: {str(results.dataset.display[name].iloc[row])[:1500]}")
+        if results.text_columns:
+            st.text(explore.instance_text(results, row))
         _candidates(workspace, results, row)
 
 
@@ -358,10 +369,7 @@ def _labels_part(workspace: Workspace, run_id: str) -> None:
         help="Resolved: candidates with a confidence of 0.5 or more. Difference: resolved − all.",
     )
     weights = {"Resolved labels": after, "Difference": after - before}.get(shown, before)
-    top = float(np.abs(before).max()) or 1.0
-    cut = least.slider(
-        "Smallest weight", 0.0, round(top, 2) or 0.01, _default_cut(before), key="explore.cut"
-    )
+    cut = _cut(least, np.abs(weights), f"explore.cut.{shown}.{run_id}")
     left, right = st.columns(2, gap="medium")
     with left:
         _network(results, np.abs(weights), cut)
@@ -374,11 +382,13 @@ def _labels_part(workspace: Workspace, run_id: str) -> None:
         _changes(results) if shown == "Difference" else _rules(results)
 
 
-def _default_cut(weights: Any) -> float:
-    """Leave about two edges per label."""
+def _cut(place: Any, weights: Any, key: str) -> float:
+    """Let choose the smallest weight; at first about two edges per label remain."""
     ordered = np.sort(weights[np.triu_indices(len(weights), 1)])[::-1]
-    wanted = min(2 * len(weights), len(ordered) - 1)
-    return round(float(ordered[wanted]), 2) if wanted > 0 else 0.0
+    top = max(math.ceil(100 * float(ordered[:1].max(initial=0))) / 100, 0.01)
+    at = min(2 * len(weights), len(ordered) - 1)
+    start = math.floor(100 * float(ordered[at])) / 100 if at >= 0 else 0.0
+    return place.slider("Smallest weight", 0.0, top, start, 0.01, key=key)
 
 
 def _network(results: Explored, weights: Any, cut: float) -> None:
@@ -439,7 +449,7 @@ def _edge(workspace: Workspace, results: Explored) -> None:
     b = right.selectbox("beside", places, format_func=names.__getitem__, key="explore.edge_b")
     selection: Selection = Edge(a, b)
     rows = explore.selected_rows(workspace, results.run.id, selection)
-    st.caption(f"{_counted(len(rows), 'instance')} with both offered{_first(len(rows))}")
+    st.caption(f"{_counted(len(rows), 'instance')} with both offered{_first(len(rows))}.")
     _instances(results, rows, "explore.behind")
 
 
@@ -539,7 +549,7 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
     }
     if results.picture_column is not None:
         table = {"picture": [results.picture(int(row)) for row in found.rows], **table}
-    chosen = table["instance"]
+    cells = list(zip(found.rows.tolist(), found.labels.tolist(), strict=True))
     st.dataframe(
         pd.DataFrame(table),
         hide_index=True,
@@ -550,7 +560,7 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
             "prediction": st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1),
         },
         key="explore.outside",
-        on_select=lambda: on_row("explore.outside", chosen),
+        on_select=lambda: on_outside("explore.outside", cells, ids),
         selection_mode="single-row",
     )
 
@@ -573,6 +583,14 @@ def on_row(key: str, ids: Sequence[str]) -> None:
     rows = (_recall(key) or {}).get("selection", {}).get("rows", [])
     if rows and rows[0] < len(ids):
         _remember(INSTANCE, ids[rows[0]])
+
+
+def on_outside(key: str, cells: Sequence[tuple[int, int]], ids: Sequence[str]) -> None:
+    """Open the cell of the row that was chosen."""
+    on_row(key, [ids[row] for row, _ in cells])
+    for at in (_recall(key) or {}).get("selection", {}).get("rows", [])[:1]:
+        row, label = cells[at]
+        _remember(f"explore.cell.{row}", label)
 
 
 def _recall(key: str) -> Any:

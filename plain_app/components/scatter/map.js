@@ -122,6 +122,11 @@ function webglPainter(canvas, frame, chosen, lassoed) {
   let layout = null;
   let marked = [];
   let isLasso = false;
+  const mark = () => {
+    if (!layout || !marked.length) return;
+    plot.set({ pointSizeSelected: marked.length === 1 ? 9 : 1 });
+    plot.select(marked, { preventEvent: true });
+  };
   plot.subscribe("lassoStart", () => (isLasso = true));
   plot.subscribe("lassoEnd", ({ coordinates }) => {
     setTimeout(() => (isLasso = false)); // the selection it makes is not a click
@@ -129,6 +134,7 @@ function webglPainter(canvas, frame, chosen, lassoed) {
   });
   plot.subscribe("select", ({ points }) => {
     marked = points;
+    plot.set({ pointSizeSelected: points.length === 1 ? 9 : 1 });
     if (!isLasso && points.length === 1) chosen(points[0]);
   });
   plot.subscribe("deselect", () => (marked = []));
@@ -149,7 +155,7 @@ function webglPainter(canvas, frame, chosen, lassoed) {
       else layout = null;
       await plot.draw({ x: points.x, y: points.y, valueA: points.value }, options);
       layout = points.layout;
-      if (marked.length) plot.select(marked, { preventEvent: true });
+      mark();
     },
     setMode: (mode) => plot.set({ mouseMode: mode === "lasso" ? "lasso" : "panZoom" }),
     reset: () => plot.reset(),
@@ -159,7 +165,7 @@ function webglPainter(canvas, frame, chosen, lassoed) {
     },
     focus(at) {
       marked = [at];
-      if (layout) plot.select(marked, { preventEvent: true });
+      mark();
     },
     destroy: () => plot.destroy(),
   };
