@@ -231,15 +231,9 @@ def _choose_instance(results: Explored) -> int | None:
             "Instance", key=INSTANCE, placeholder=ids[0], bind="query-params", max_chars=500
         )
         row = results.row_of.get(chosen.strip()) if chosen else 0
-        for name, step, icon in (("previous", -1, "chevron_left"), ("next", 1, "chevron_right")):
-            st.button(
-                "",
-                icon=f":material/{icon}:",
-                key=f"explore.{name}",
-                help=f"{name.capitalize()} instance",
-                on_click=on_step,
-                args=(ids, row, step),
-            )
+        for name, step in (("Previous", -1), ("Next", 1)):
+            key = f"explore.{name.lower()}"
+            st.button(name, key=key, on_click=on_step, args=(ids, row, step))
     if row is None:
         st.warning(f"There is no instance with this id. The first is called: {_plain(ids[0])}")
     _remember(LAST, chosen)
