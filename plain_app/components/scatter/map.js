@@ -99,6 +99,7 @@ function createPainter(canvas, frame, note, chosen, lassoed) {
   try {
     return webglPainter(canvas, frame, chosen, lassoed);
   } catch {
+    for (const button of note.parentElement.querySelectorAll("button")) button.hidden = true;
     note.textContent = "Without WebGL: drawn plainly, without zoom · click, or drag to lasso";
     return canvasPainter(canvas, frame, chosen, lassoed);
   }
