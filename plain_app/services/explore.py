@@ -38,7 +38,7 @@ NEW_LABEL_CUT = 0.8
 
 _PICTURES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp"))
 _LAY_OUT = (
-    "import sys; from core.store import Workspace; from core.worker import lay_out;"
+    "import os, sys; getattr(os, 'nice', int)(19); from core.store import Workspace; from core.worker import lay_out;"
     "lay_out(Workspace(sys.argv[1]), sys.argv[2])"
 )
 _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
@@ -200,13 +200,14 @@ def _explored(_workspace: Workspace, folder: str, run_id: str) -> Explored:
     run = _workspace.runs.get(run_id)
     at = _workspace.runs.folder(run.id)
     predictions, confidences = (files.read_array(at / f"{name}.npy", mmap=True) for name in RESULTS)
+    instances, labels = load_graphs(_workspace, run.id)
     return Explored(
         run=run,
         dataset=_workspace.load_dataset(run.fingerprint),
         confidences=confidences,
         predictions=predictions,
-        instance_graph=load_graphs(_workspace, run.id)[0],
-        label_graph=load_graphs(_workspace, run.id)[1],
+        instance_graph=instances,
+        label_graph=labels,
         history=confidence_history(_workspace, run.id),
     )
 
@@ -246,7 +247,7 @@ def packed_map(
     return _packed(workspace, str(workspace.folder), run_id, layout, colour, epoch, revision)
 
 
-@st.cache_resource(max_entries=64, show_spinner=False)
+@st.cache_resource(max_entries=24, show_spinner=False)
 def _packed(
     _workspace: Workspace,
     folder: str,

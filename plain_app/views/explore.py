@@ -40,7 +40,10 @@ def render(workspace: Workspace, fingerprint: str | None, run_id: str | None) ->
     """Draw the view of a run, or say why there is nothing to explore."""
     situation, run = explore.situation(workspace, run_id)
     if situation != "ready" or run is None:
-        return _nothing(situation, run, fingerprint)
+        _nothing(situation, run, fingerprint)
+        if situation == "working" and run is not None:
+            _await_end(workspace, run.id)
+        return
     part = st.segmented_control(
         "Part",
         PARTS,
@@ -69,17 +72,13 @@ def _nothing(situation: str, run: RunRow | None, fingerprint: str | None) -> Non
         st.caption(text)
         if situation == "failed" and run is not None and run.error:
             st.text(run.error[:2000])
-    if situation == "working":
-        _watch_run(run.state if run else "")
 
 
 @st.fragment(run_every=POLL_SECONDS)
-def _watch_run(state: str) -> None:
-    """Look again now and then: a run ends by itself."""
-    if _recall("explore.watched") == state:
-        _remember("explore.watched", None)
+def _await_end(workspace: Workspace, run_id: str) -> None:
+    """Show the results as soon as the run has ended."""
+    if explore.situation(workspace, run_id)[0] != "working":
         st.rerun()
-    _remember("explore.watched", state)
 
 
 # ------------------------------------------------------------------------------------ the map
