@@ -56,10 +56,10 @@ def evidence_option(points: EvidencePoints) -> dict[str, Any]:
     ends = [float(end) for end in np.cumsum(points.terms)]
     starts = [0.0, *ends[:-1]]
     bars = [
-        _bar(start, end, SURE if end >= start else DOUBTFUL, f"{end - start:+.3f}")
+        _bar(start, end, SURE if end >= start else DOUBTFUL, signed(end - start))
         for start, end in zip(starts, ends, strict=True)
     ]
-    bars.append(_bar(0.0, points.total, NEUTRAL, f"{points.total:.3f}"))
+    bars.append(_bar(0.0, points.total, NEUTRAL, f"{points.total:.3f}".replace("-", "−")))
     low = min(0.0, *ends, points.total)
     high = max(1.0, *ends, points.total)
     return {
@@ -89,6 +89,11 @@ def evidence_option(points: EvidencePoints) -> dict[str, Any]:
             *(_stack(bars, sign) for sign in ("below", "above")),
         ],
     }
+
+
+def signed(value: float) -> str:
+    """Return a contribution as it is written beside its bar."""
+    return f"{value:+.3f}".replace("-", "−")
 
 
 def _stack(bars: list[dict[str, Any]], side: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option
+from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option, signed
 from plain_app.services.explore import Explored, evidence
 
 ROW_HEIGHT = 28
@@ -30,7 +30,7 @@ def evidence_card(results: Explored, row: int, label: int) -> None:
 
 
 def _sum_text(points: EvidencePoints, is_candidate: bool) -> str:
-    terms = " ".join(f"{term:+.3f}".replace("-", "−") for term in points.terms)
+    terms = " ".join(map(signed, points.terms))
     total = f"{points.total:.3f}".replace("-", "−")
     cut = "" if points.total == points.confidence else f", cut to {points.confidence:.0f}"
     outside = "" if is_candidate else " This label was not offered, so its confidence counts as 0."

@@ -37,10 +37,13 @@ MAX_LISTED = 500
 NEW_LABEL_CUT = 0.8
 
 _PICTURES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp"))
-_LAY_OUT = (
-    "import os, sys; getattr(os, 'nice', int)(19); from core.store import Workspace; from core.worker import lay_out;"
-    "lay_out(Workspace(sys.argv[1]), sys.argv[2])"
-)
+_LAY_OUT = """
+import os, sys
+from core.store import Workspace
+from core.worker import lay_out
+getattr(os, "nice", int)(19)
+lay_out(Workspace(sys.argv[1]), sys.argv[2])
+"""
 _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 

@@ -123,9 +123,15 @@ function webglPainter(canvas, frame, chosen, lassoed) {
   let layout = null;
   let marked = [];
   let isLasso = false;
+  let inks = { own: [], text: [] };
+  const style = () => {
+    // One marked instance stands out; many keep their colours.
+    const one = marked.length === 1;
+    plot.set({ pointSizeSelected: one ? 9 : 1, pointColorActive: one ? inks.text : inks.own });
+  };
   const mark = () => {
     if (!layout || !marked.length) return;
-    plot.set({ pointSizeSelected: marked.length === 1 ? 9 : 1 });
+    style();
     plot.select(marked, { preventEvent: true });
   };
   plot.subscribe("lassoStart", () => (isLasso = true));
@@ -135,17 +141,18 @@ function webglPainter(canvas, frame, chosen, lassoed) {
   });
   plot.subscribe("select", ({ points }) => {
     marked = points;
-    plot.set({ pointSizeSelected: points.length === 1 ? 9 : 1 });
+    style();
     if (!isLasso && points.length === 1) chosen(points[0]);
   });
   plot.subscribe("deselect", () => (marked = []));
   return {
     async draw(points, colours, theme) {
+      inks = { own: colours, text: colours.map(() => theme.text) };
       plot.set({
         backgroundColor: theme.background,
         pointColor: colours,
-        pointColorActive: theme.text,
-        pointColorHover: theme.text,
+        pointColorActive: inks.own, // used only where all three lists are equally long
+        pointColorHover: inks.text,
         lassoColor: theme.primary,
         colorBy: "valueA",
         pointSize: points.n > 50000 ? 2 : points.n > 10000 ? 3 : 5,
