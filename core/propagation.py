@@ -17,8 +17,9 @@ restart, so that Z depends on Y and Y_hat alone.
 """
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ from core.graphs import InstanceGraph, LabelGraph
 
 TOLERANCE = 1e-6
 """What the truncated tail of the expansion may add up to."""
+
+_SEPARABLE = 12
+"""Degree up to which evidence is computed from powers of the graphs."""
 
 Matrix = npt.NDArray[np.float32]
 
@@ -157,19 +161,14 @@ class Propagator:
         Y, Y_hat = self._checked(Y), self._checked(Y_hat)
         if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
             raise ConfigError("No such cell.", f"Cells are {self.shape}; got ({i}, {j}).")
-        cell = np.zeros(self.shape, np.float32)
-        cell[i, j] = 1
-        none = np.zeros((1, 1), np.float32)
-        by_candidates = Y * self._clenshaw(self._p + self.eta * self._q, cell, self._q * 0, none)
-        by_predictions = Y_hat * self._clenshaw(self._q, cell, self._q * 0, none)
-        influence = by_candidates + by_predictions
-        votes, label_votes = (
-            influence.sum(axis=1, dtype=np.float64),
-            influence[i].astype(np.float64),
-        )
+        candidates, predictions = self._p + self.eta * self._q, self._q
+        spread = self._spread if self.degree <= _SEPARABLE else self._spread_dense
+        c_votes, by_candidates = spread(i, j, candidates, Y)
+        p_votes, by_predictions = spread(i, j, predictions, Y_hat)
+        votes, label_votes = c_votes + p_votes, by_candidates + by_predictions
         return Evidence(
-            own_candidate=float(by_candidates[i, j]),
-            own_prediction=float(by_predictions[i, j]),
+            own_candidate=float(by_candidates[j]),
+            own_prediction=float(by_predictions[j]),
             neighbors=float(votes.sum() - votes[i]),
             related_labels=float(label_votes.sum() - label_votes[j]),
             votes=votes,
@@ -197,6 +196,29 @@ class Propagator:
         start = np.where(held, 0, self._clenshaw(self._q * self.eta, Y, self._q, Y_hat))
         Z, _ = cg(operator, B.ravel(), x0=start.ravel().astype(np.float32), rtol=1e-6, maxiter=200)
         return np.where(held, boundary, Z.reshape(self.shape)).astype(np.float32)
+
+    def _spread(self, i: int, j: int, c: npt.NDArray[Any], values: Matrix) -> tuple[Any, Any]:
+        """Return what `values` contribute to cell (i, j) under sum_k c_k T_k(M): by row, in row i.
+
+        Both graphs act on their own side, so M^m on an indicator is a sum of outer products of
+        A_x^r e_i and A_y^s e_j, r + s = m: no n x L matrix is ever made.
+        """
+        powers = chebyshev.cheb2poly(c)
+        n = len(powers)
+        U, V = (
+            np.stack([*_powers(A, at, size, n)], axis=1)
+            for A, at, size in ((self._A_x, i, self.shape[0]), (self._A_y, j, self.shape[1]))
+        )
+        W = np.array([[_weight(powers, r, s) for s in range(n)] for r in range(n)])
+        rows = ((values @ V.astype(np.float32)) * (U @ W)).sum(axis=1, dtype=np.float64)
+        return rows, values[i] * (V @ (W.T @ U[i]))
+
+    def _spread_dense(self, i: int, j: int, c: npt.NDArray[Any], values: Matrix) -> tuple[Any, Any]:
+        """Return the same for degrees at which powers would lose digits."""
+        cell = np.zeros(self.shape, np.float32)
+        cell[i, j] = 1
+        influence = values * self._clenshaw(c, cell, c * 0, np.zeros((1, 1), np.float32))
+        return influence.sum(axis=1, dtype=np.float64), influence[i].astype(np.float64)
 
     def _apply(self, Z: Matrix) -> Matrix:
         """Return A(Z) = (1 + eta + alpha + beta) Z - alpha A_x Z - beta Z A_y."""
@@ -273,6 +295,20 @@ class Propagator:
             wrong = f"decisions must be 0 or 1 on cells of a {self.shape} table"
             raise DatasetError([Problem(wrong, "Leave undecided cells out.", fatal=True)])
         return held, values
+
+
+def _powers(A: Any, at: int, size: int, n: int) -> Iterator[npt.NDArray[np.float64]]:
+    """Yield (A/2)^r e_at for r < n; zero after the first where there is no graph."""
+    vector = np.zeros(size)
+    vector[at] = 1
+    for _ in range(n):
+        yield vector
+        vector = np.zeros(size) if A is None else A @ vector / 2
+
+
+def _weight(powers: npt.NDArray[np.float64], r: int, s: int) -> float:
+    """Return how often A_x^r A_y^s appears in the polynomial with these coefficients."""
+    return float(powers[r + s] * comb(r + s, r)) if r + s < len(powers) else 0.0
 
 
 def balance(Z: Any, Y: Any, how: str) -> Any:

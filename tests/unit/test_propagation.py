@@ -108,6 +108,19 @@ def test_evidence_adds_up_to_the_value(problem, n_steps):
         assert evidence.votes.sum() == pytest.approx(Z[i, j], abs=1e-5)
 
 
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (1.0, 0.5), (0.3, 0), (0, 0.3), (0, 0)])
+def test_evidence_by_powers_of_the_graphs_is_that_of_the_whole_matrix(problem, alpha, beta):
+    instances, labels, Y, _ = problem
+    propagator = Propagator(instances, labels, **weights(alpha=alpha, beta=beta))
+    assert propagator.degree <= 12
+    for spread in zip(
+        propagator._spread(9, 2, propagator._q, Y),
+        propagator._spread_dense(9, 2, propagator._q, Y),
+        strict=True,
+    ):
+        np.testing.assert_allclose(*spread, atol=1e-6)
+
+
 def test_evidence_names_what_changing_a_candidate_would_do(problem):
     instances, labels, Y, Y_hat = problem
     propagator = Propagator(instances, labels, **weights(alpha=2, beta=1))

@@ -1,0 +1,462 @@
+"""What the Explore view asks: a run's results, maps, evidence, label graph and hidden labels.
+
+Ended runs and stored data never change, so what is read of them is kept, by run id, in caches that
+all sessions share: nobody may change what comes out of here. Never loads torch or faiss.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import streamlit as st
+
+from core.dataset import CandidateDataset
+from core.errors import PlainError
+from core.graphs import InstanceGraph, LabelGraph, build_label_graph
+from core.propagation import Evidence, Propagator
+from core.store import RunRow, RunState, Workspace, files
+from core.worker import confidence_history, is_interrupted, load_graphs
+from plain_app.charts import labels as label_charts
+from plain_app.charts import map as map_charts
+from plain_app.charts.evidence import EvidencePoints, evidence_points
+from plain_app.charts.map import Colouring, MapPoints
+
+Matrix = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+Situation: TypeAlias = Literal["no run", "working", "interrupted", "failed", "empty", "ready"]
+
+RESULTS = ("predictions", "confidences")
+MAX_LISTED = 500
+NEW_LABEL_CUT = 0.8
+
+_PICTURES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp"))
+_LAY_OUT = """
+import os, sys
+from core.store import Workspace
+from core.worker import lay_out
+getattr(os, "nice", int)(19)
+lay_out(Workspace(sys.argv[1]), sys.argv[2])
+"""
+_layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
+
+
+class Colour(NamedTuple):
+    """What the map is coloured by; `name` is the label or the column where there is one."""
+
+    kind: Literal["confidence", "uncertainty", "doubtful", "decision", "candidates", "column"]
+    name: str = ""
+
+
+class Lasso(NamedTuple):
+    """Instances inside a polygon of a layout."""
+
+    layout: str
+    corners: tuple[tuple[float, float], ...]
+
+
+class Edge(NamedTuple):
+    """Instances for which two labels are both offered."""
+
+    a: int
+    b: int
+
+
+Selection: TypeAlias = Lasso | Edge
+
+
+class PackedMap(NamedTuple):
+    """A map as the browser takes it."""
+
+    data: bytes
+    layout: str
+
+
+class Outside(NamedTuple):
+    """Cells that were never offered though strongly predicted, the strongest first."""
+
+    rows: Rows
+    labels: Rows
+    predictions: Matrix
+    total: int
+
+
+@dataclass(frozen=True, eq=False)
+class Explored:
+    """All of an ended run that exploring needs. Shared by all sessions: read only."""
+
+    run: RunRow
+    dataset: CandidateDataset
+    confidences: Matrix  # (n, L), 0 outside the candidates
+    predictions: Matrix  # (n, L)
+    instance_graph: InstanceGraph
+    label_graph: LabelGraph
+    history: npt.NDArray[np.float16]  # (epochs, cells), memory-mapped
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        return {name: row for row, name in enumerate(self.dataset.ids)}
+
+    @cached_property
+    def cells(self) -> tuple[Rows, Rows]:
+        """Instances and labels of the candidate cells, in the order of the history."""
+        rows, labels = np.nonzero(self.dataset.candidates)
+        return rows, labels
+
+    @cached_property
+    def starts(self) -> Rows:
+        """Where each instance's cells begin among all cells; one more for the end."""
+        return np.searchsorted(self.cells[0], np.arange(self.dataset.n_instances + 1))
+
+    @cached_property
+    def counts(self) -> label_charts.LabelCounts:
+        return label_charts.count_labels(self.dataset.candidates, self.confidences)
+
+    @cached_property
+    def resolved_graph(self) -> LabelGraph:
+        """The label graph of what remains at a confidence of 0.5."""
+        kept = (self.dataset.candidates > 0) & (self.confidences >= 0.5)
+        return build_label_graph(kept.astype(np.uint8))
+
+    @cached_property
+    def label_order(self) -> list[int]:
+        return label_charts.clustered_order(self.label_graph.weights)
+
+    @cached_property
+    def propagator(self) -> Propagator:
+        names = ("alpha", "beta", "eta", "gamma", "n_steps")
+        weights = {name: getattr(self.run.config, name) for name in names}
+        return Propagator(self.instance_graph, self.label_graph, **weights)
+
+    @cached_property
+    def picture_column(self) -> str | None:
+        """The first display column with pictures in it."""
+        display = self.dataset.display
+        names = [] if display is None else list(display.columns)
+        return next((name for name in names if _has_pictures(display[name])), None)
+
+    @cached_property
+    def text_columns(self) -> list[str]:
+        """The display columns a person reads."""
+        display = self.dataset.display
+        names = [] if display is None else list(display.columns)
+        return [name for name in names if not _has_pictures(display[name])]
+
+    @cached_property
+    def colour_columns(self) -> list[str]:
+        """The display columns that can colour the map: numbers, or names that repeat."""
+        display = self.dataset.display
+        return [name for name in self.text_columns if _can_colour(display[name])]
+
+    @cached_property
+    def hidden(self) -> tuple[Rows, Rows, Matrix]:
+        """Cells that were never offered with a prediction above 0.5, the strongest first."""
+        rows, labels = np.nonzero((self.predictions > 0.5) & (self.dataset.candidates == 0))
+        values = np.asarray(self.predictions[rows, labels])
+        order = np.argsort(-values, kind="stable")
+        return rows[order], labels[order], values[order]
+
+    def cell_values(self, epoch: int | None) -> npt.NDArray[np.floating[Any]]:
+        """Return the confidences of all candidate cells after an epoch, or at the end."""
+        if epoch is None or not 1 <= epoch <= len(self.history):
+            return self.confidences[self.cells]
+        return np.asarray(self.history[epoch - 1], np.float32)
+
+    def picture(self, row: int) -> str | None:
+        """Return an instance's picture as a data URI, if it has one that is safe to show."""
+        if self.picture_column is None:
+            return None
+        value = self.dataset.display[self.picture_column].iloc[row]
+        return value if isinstance(value, str) and value.startswith(_PICTURES) else None
+
+
+def situation(workspace: Workspace, run_id: str | None) -> tuple[Situation, RunRow | None]:
+    """Tell what there is to explore of a run."""
+    if run_id is None:
+        return "no run", None
+    try:
+        run = workspace.runs.get(run_id)
+    except PlainError:
+        return "no run", None
+    if run.state is RunState.FAILED:
+        return "failed", run
+    if not run.state.is_ended:
+        return ("interrupted" if is_interrupted(workspace, run) else "working"), run
+    folder = workspace.runs.folder(run.id)
+    has_results = all((folder / f"{name}.npy").exists() for name in RESULTS)
+    return ("ready" if has_results else "empty"), run
+
+
+def explored(workspace: Workspace, run_id: str) -> Explored:
+    """Return the results of an ended run."""
+    return _explored(workspace, str(workspace.folder), run_id)
+
+
+@st.cache_resource(max_entries=3, show_spinner="Reading the run …")
+def _explored(_workspace: Workspace, folder: str, run_id: str) -> Explored:
+    run = _workspace.runs.get(run_id)
+    at = _workspace.runs.folder(run.id)
+    predictions, confidences = (files.read_array(at / f"{name}.npy", mmap=True) for name in RESULTS)
+    instances, labels = load_graphs(_workspace, run.id)
+    return Explored(
+        run=run,
+        dataset=_workspace.load_dataset(run.fingerprint),
+        confidences=confidences,
+        predictions=predictions,
+        instance_graph=instances,
+        label_graph=labels,
+        history=confidence_history(_workspace, run.id),
+    )
+
+
+def layouts(workspace: Workspace, run_id: str) -> list[str]:
+    """Return the layouts there are, the best first: "umap", "pca" or neither."""
+    folder = workspace.runs.folder(run_id)
+    return [name for name in ("umap", "pca") if (folder / f"layout_{name}.npy").exists()]
+
+
+def start_layout(workspace: Workspace, run_id: str) -> Literal["there", "working", "failed"]:
+    """Have UMAP computed in a child process unless that was done; tell how it stands."""
+    folder = workspace.runs.folder(run_id)
+    if (folder / "layout_umap.npy").exists():
+        return "there"
+    if folder not in _layouts:
+        with (folder / "layout.log").open("ab") as log:
+            _layouts[folder] = subprocess.Popen(
+                [sys.executable, "-c", _LAY_OUT, str(workspace.folder), run_id],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    return "working" if _layouts[folder].poll() is None else "failed"
+
+
+def packed_map(
+    workspace: Workspace, run_id: str, layout: str, colour: Colour, epoch: int | None
+) -> PackedMap:
+    """Return the map of a run, ready for the browser."""
+    results = explored(workspace, run_id)
+    decided = ""
+    if colour.kind == "decision":
+        decided = str(workspace.decisions.count(results.run.fingerprint))
+    revision = "|".join((run_id, layout, *colour, str(epoch or ""), decided))
+    return _packed(workspace, str(workspace.folder), run_id, layout, colour, epoch, revision)
+
+
+@st.cache_resource(max_entries=24, show_spinner=False)
+def _packed(
+    _workspace: Workspace,
+    folder: str,
+    run_id: str,
+    layout: str,
+    colour: Colour,
+    epoch: int | None,
+    revision: str,
+) -> PackedMap:
+    results = explored(_workspace, run_id)
+    verdicts = standing_verdicts(_workspace, results) if colour.kind == "decision" else {}
+    x, y, _ = placed(_workspace, run_id, layout)
+    points = MapPoints(x, y, colouring(results, colour, epoch, verdicts))
+    return PackedMap(map_charts.pack_map(points, revision, f"{run_id} {layout}"), layout)
+
+
+def placed(workspace: Workspace, run_id: str, layout: str) -> MapPoints:
+    """Return where the instances stand, as the browser is told."""
+    return _placed(workspace, str(workspace.folder), run_id, layout)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _placed(_workspace: Workspace, folder: str, run_id: str, layout: str) -> MapPoints:
+    array = files.read_array(_workspace.runs.folder(run_id) / f"layout_{layout}.npy")
+    none = map_charts.colour_numbers(np.full(len(array), np.nan), "")
+    return map_charts.map_points(array, none)
+
+
+def colouring(
+    results: Explored,
+    colour: Colour,
+    epoch: int | None = None,
+    verdicts: dict[tuple[int, int], str] | None = None,
+) -> Colouring:
+    """Return the class of every instance under a colouring."""
+    if colour.kind == "confidence":
+        values = label_confidence(results, results.dataset.label_names.index(colour.name), epoch)
+        title = f"Confidence in {colour.name}"
+        return map_charts.colour_numbers(values, title, "confidence", (0, 1), "not offered")
+    if colour.kind == "uncertainty":
+        doubt = 1 - np.abs(2 * results.cell_values(epoch) - 1)
+        values = largest_by_instance(results, doubt)
+        return map_charts.colour_numbers(
+            values, "Uncertainty of the most doubtful candidate", "amount", (0, 1), "no candidate"
+        )
+    if colour.kind == "doubtful":
+        least = -largest_by_instance(results, -results.cell_values(epoch))
+        codes = np.where(np.isnan(least), -1, least < 0.5).astype(int)
+        names = ("all candidates likely", "a candidate is doubtful")
+        return map_charts.colour_names(codes, names, "Doubt (confidence below 0.5)", "no candidate")
+    if colour.kind == "candidates":
+        counts = np.diff(results.starts).astype(np.float32)
+        return map_charts.colour_numbers(counts, "Candidates per instance")
+    if colour.kind == "decision":
+        return _decision_colouring(results, verdicts or {})
+    column = results.dataset.display[colour.name]
+    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+        return map_charts.colour_numbers(column.to_numpy(np.float64, na_value=np.nan), colour.name)
+    return map_charts.colour_texts(column.tolist(), colour.name)
+
+
+def label_confidence(results: Explored, label: int, epoch: int | None = None) -> Matrix:
+    """Return one label's confidence by instance, NaN where it is not offered."""
+    rows, labels = results.cells
+    own = labels == label
+    values = np.full(results.dataset.n_instances, np.nan, np.float32)
+    values[rows[own]] = results.cell_values(epoch)[own]
+    return values
+
+
+def largest_by_instance(results: Explored, values: npt.NDArray[np.floating[Any]]) -> Matrix:
+    """Return the largest value among each instance's candidate cells, NaN without any."""
+    starts = results.starts
+    has_any = np.diff(starts) > 0
+    largest = np.full(results.dataset.n_instances, np.nan, np.float32)
+    if len(values):
+        largest[has_any] = np.maximum.reduceat(values, starts[:-1][has_any])
+    return largest
+
+
+def standing_verdicts(workspace: Workspace, results: Explored) -> dict[tuple[int, int], str]:
+    """Return what was decided, by (row, label)."""
+    column = {name: at for at, name in enumerate(results.dataset.label_names)}
+    return {
+        (results.row_of[one.instance_id], column[one.label]): one.verdict
+        for one in workspace.decisions.latest(results.run.fingerprint)
+        if one.instance_id in results.row_of and one.label in column
+    }
+
+
+def verdicts_on(workspace: Workspace, results: Explored, row: int) -> dict[str, str]:
+    """Return what was decided on one instance, by label name."""
+    stored = workspace.decisions.history(results.run.fingerprint, results.dataset.ids[row])
+    if not stored:
+        return {}
+    column = dict(enumerate(results.dataset.label_names))
+    found = standing_verdicts(workspace, results).items()
+    return {column[label]: verdict for (at, label), verdict in found if at == row}
+
+
+def evidence(results: Explored, row: int, label: int) -> EvidencePoints:
+    """Return why a cell has its confidence; exact, from the run's own graphs and predictions."""
+    return _evidence(results, results.run.id, row, label)
+
+
+@st.cache_resource(max_entries=500, show_spinner=False)
+def _evidence(_results: Explored, run_id: str, row: int, label: int) -> EvidencePoints:
+    candidates, config = _results.dataset.candidates, _results.run.config
+    if config.disambiguation == "alternating":
+        found = _results.propagator.evidence(row, label, candidates, _results.predictions)
+    else:
+        found = _prediction_only(_results, row, label)
+    return evidence_points(found, row, label, config.eta, bool(candidates[row, label]))
+
+
+def selected_rows(workspace: Workspace, run_id: str, selection: Selection) -> Rows:
+    """Return the instances of a selection."""
+    return _selected_rows(workspace, str(workspace.folder), run_id, selection)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _selected_rows(_workspace: Workspace, folder: str, run_id: str, selection: Selection) -> Rows:
+    if isinstance(selection, Edge):
+        candidates = explored(_workspace, run_id).dataset.candidates
+        return np.flatnonzero(candidates[:, selection.a] & candidates[:, selection.b])
+    x, y, _ = placed(_workspace, run_id, selection.layout)
+    return np.flatnonzero(map_charts.inside_polygon(x, y, selection.corners))
+
+
+def selected_ids(workspace: Workspace, run_id: str, selection: Selection) -> list[str]:
+    """Return the ids of a selection, for whoever goes on with it."""
+    ids = explored(workspace, run_id).dataset.ids
+    return [ids[row] for row in selected_rows(workspace, run_id, selection)]
+
+
+def instance_table(
+    results: Explored, rows: Sequence[int] | Rows, epoch: int | None = None
+) -> pd.DataFrame:
+    """Return instances as a table: picture, id, candidates and how doubtful they are."""
+    names, dataset = results.dataset.label_names, results.dataset
+    values, labels, starts = results.cell_values(epoch), results.cells[1], results.starts
+    table: dict[str, list[Any]] = {}
+    if results.picture_column is not None:
+        table["picture"] = [results.picture(int(row)) for row in rows]
+    table["instance"] = [dataset.ids[row] for row in rows]
+    parts = [slice(starts[row], starts[row + 1]) for row in rows]
+    table["doubtful"] = [int((values[part] < 0.5).sum()) for part in parts]
+    table["least"] = [float(values[part].min(initial=1)) for part in parts]
+    table["candidates"] = [[names[at] for at in labels[part]] for part in parts]
+    for name in results.text_columns[:2]:
+        table[f"{name} "] = [_short(dataset.display[name].iloc[row]) for row in rows]
+    return pd.DataFrame(table)
+
+
+def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
+    """Return what there is to read of an instance, one column per line."""
+    display = results.dataset.display
+    values = ((name, _short(display[name].iloc[row], limit)) for name in results.text_columns[:4])
+    return "\n".join(f"{name}: {value}" for name, value in values)
+
+
+def outside(results: Explored, cut: float = NEW_LABEL_CUT) -> Outside:
+    """Return labels that were not offered though predicted above a cut (0.5 at least)."""
+    rows, labels, values = results.hidden
+    total = int((values > cut).sum())
+    shown = slice(min(total, MAX_LISTED))
+    return Outside(rows[shown], labels[shown], values[shown], total)
+
+
+def _prediction_only(results: Explored, row: int, label: int) -> Evidence:
+    """Without propagation after the network, the prediction is all there is.
+
+    Scaled down by what `charts.evidence` scales up, and with the candidate's discount undone.
+    """
+    n, n_labels = results.dataset.candidates.shape
+    eta = results.run.config.eta
+    own = float(results.dataset.candidates[row, label]) * eta / (1 + eta)
+    prediction = float(results.predictions[row, label]) / (1 + eta)
+    return Evidence(own, prediction, 0.0, 0.0, np.zeros(n), np.zeros(n_labels))
+
+
+def _decision_colouring(results: Explored, verdicts: dict[tuple[int, int], str]) -> Colouring:
+    """Colour by how far an instance's candidates are decided."""
+    candidates = results.dataset.candidates
+    decided = np.zeros(len(candidates), int)
+    for (row, label), verdict in verdicts.items():
+        decided[row] += int(candidates[row, label] and verdict != "unsure")
+    offered = np.diff(results.starts)
+    codes = np.where(decided == 0, 0, np.where(decided < offered, 1, 2))
+    names = ("nothing decided", "partly decided", "all candidates decided")
+    return map_charts.colour_names(codes, names, "Decisions")
+
+
+def _has_pictures(column: "pd.Series[Any]") -> bool:
+    first = next((value for value in column.head(50) if isinstance(value, str)), "")
+    return first.startswith("data:image/")
+
+
+def _can_colour(column: "pd.Series[Any]") -> bool:
+    if pd.api.types.is_numeric_dtype(column):
+        return True
+    sample = column.head(2000).astype(str)
+    return sample.nunique() <= max(20, len(sample) // 10)
+
+
+def _short(value: Any, limit: int = 300) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    return "" if value is None else str(value)[:limit]

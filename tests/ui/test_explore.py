@@ -1,0 +1,228 @@
+"""The Explore view in all its states, and what its widgets do."""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import streamlit as st
+from finished_run import finished_run
+from streamlit.testing.v1 import AppTest
+
+from core.config import PlainConfig
+from core.dataset import CandidateDataset
+from core.demo import load_demo
+from core.store import Decision, RunState, Workspace, files
+from plain_app.services import explore
+
+APP = Path(__file__).parents[1] / "e2e" / "explore_app.py"
+HOSTILE = "<img src=x onerror=alert(1)> **b** ![](http://example.org/x.png)"
+
+
+@pytest.fixture(autouse=True)
+def no_child(monkeypatch):
+    """UMAP is computed in a child process; here it is always being computed."""
+    st.cache_resource.clear()
+    monkeypatch.setattr(explore, "start_layout", lambda *_: "working")
+
+
+@pytest.fixture
+def workspace(tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path))
+    return Workspace(tmp_path)
+
+
+@pytest.fixture
+def ready(workspace):
+    """A workspace with an ended run on a piece of the demo data."""
+    run_id = finished_run(workspace, load_demo(n_instances=120))
+    return workspace, run_id
+
+
+def open_view(**state) -> AppTest:
+    app = AppTest.from_file(str(APP), default_timeout=30)
+    for key, value in state.items():
+        app.session_state[key] = value
+    return app.run()
+
+
+def shown(app: AppTest) -> str:
+    kinds = (app.subheader, app.caption, app.text, app.info, app.warning, app.markdown)
+    return "\n".join(str(one.value) for kind in kinds for one in kind)
+
+
+def queued(workspace: Workspace) -> str:
+    fingerprint = workspace.add_dataset(load_demo(n_instances=40), "demo")
+    return workspace.runs.create(fingerprint, PlainConfig(epochs=2)).id
+
+
+def test_an_empty_workspace_says_what_to_do_first(workspace):
+    app = open_view()
+    assert not app.exception
+    assert "Nothing to explore yet" in shown(app)
+    assert "Load data in Data" in shown(app)
+
+
+def test_a_run_at_work_has_no_results_yet(workspace):
+    queued(workspace)
+    app = open_view()
+    assert not app.exception
+    assert "still at work" in shown(app)
+
+
+def test_a_failed_run_tells_why_as_text(workspace):
+    run_id = queued(workspace)
+    workspace.runs.claim(run_id, os.getpid(), 0.0)
+    workspace.runs.finish(run_id, RunState.FAILED, HOSTILE)
+    app = open_view()
+    assert not app.exception
+    assert "This run failed" in shown(app)
+    assert [text.value for text in app.text] == [HOSTILE]
+
+
+def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
+    run_id = queued(workspace)
+    workspace.runs.claim(run_id, os.getpid(), 0.0)
+    workspace.runs.finish(run_id, RunState.STOPPED)
+    app = open_view()
+    assert not app.exception
+    assert "no results" in shown(app)
+
+
+def test_a_finished_run_shows_map_instance_and_evidence(ready):
+    app = open_view()
+    assert not app.exception
+    assert len(app.get("bidi_component")) == 2  # the map, and what marks the instance on it
+    assert "UMAP is being computed" in shown(app)
+    assert len(app.get("echarts_chart")) == 1
+    assert " = **" in shown(app)  # the terms of the evidence and their sum
+
+
+def test_without_a_layout_an_instance_can_still_be_chosen(ready):
+    workspace, run_id = ready
+    (workspace.runs.folder(run_id) / "layout_pca.npy").unlink()
+    app = open_view()
+    assert not app.exception
+    assert "no layout" in shown(app)
+    app.text_input(key="explore.instance").set_value("scene-0007").run()
+    assert not app.exception
+
+
+def test_umap_is_preferred_to_pca(ready):
+    workspace, run_id = ready
+    folder = workspace.runs.folder(run_id)
+    files.write_array(folder / "layout_umap.npy", files.read_array(folder / "layout_pca.npy"))
+    assert explore.layouts(workspace, run_id)[0] == "umap"
+    assert "UMAP" not in shown(open_view())
+
+
+def test_every_colouring_draws(ready):
+    app = open_view()
+    for kind in ("uncertainty", "doubtful", "decision", "candidates", "confidence"):
+        app.selectbox(key="explore.colour").set_value(kind).run()
+        assert not app.exception
+
+
+def test_next_and_previous_step_through_the_instances(ready):
+    app = open_view()
+    app.button(key="explore.next").click().run()
+    assert app.text_input(key="explore.instance").value == "scene-0001"
+    app.button(key="explore.previous").click().run()
+    app.button(key="explore.previous").click().run()
+    assert app.text_input(key="explore.instance").value == "scene-0119"
+
+
+def test_an_unknown_id_is_said_to_be_unknown(ready):
+    app = open_view()
+    app.text_input(key="explore.instance").set_value(HOSTILE).run()
+    assert not app.exception
+    assert "no instance with this id" in shown(app)
+
+
+def test_the_chosen_instance_survives_another_part(ready):
+    app = open_view()
+    app.text_input(key="explore.instance").set_value("scene-0042").run()
+    for part in ("Labels", "Map"):
+        app.segmented_control(key="explore.part").set_value(part).run()
+        assert not app.exception
+    assert app.text_input(key="explore.instance").value == "scene-0042"
+
+
+def test_a_lasso_is_listed_until_it_is_cleared(ready):
+    _, run_id = ready
+    everything = explore.Lasso("pca", ((-2, -2), (2, -2), (2, 2), (-2, 2)))
+    app = open_view(**{"explore.selection": (run_id, everything)})
+    assert "120 instances selected" in shown(app)
+    app.button(key="explore.clear").click().run()
+    assert "selected" not in shown(app)
+
+
+def test_a_lasso_of_another_run_is_not_listed(ready):
+    other = explore.Lasso("pca", ((-2, -2), (2, -2), (2, 2), (-2, 2)))
+    assert "selected" not in shown(open_view(**{"explore.selection": ("another", other)}))
+
+
+def test_decisions_are_shown_beside_their_candidate(ready):
+    workspace, run_id = ready
+    data = explore.explored(workspace, run_id).dataset
+    label = data.label_names[int(np.flatnonzero(data.candidates[0])[0])]
+    workspace.decisions.add(
+        Decision(
+            fingerprint=data.fingerprint,
+            instance_id=data.ids[0],
+            label=label,
+            verdict="reject",
+            annotator="ann",
+        )
+    )
+    app = open_view(**{"explore.colour": "decision"})
+    assert not app.exception
+    tables = [table.value for table in app.dataframe if "decision" in table.value]
+    assert "reject" in tables[0]["decision"].tolist()
+
+
+@pytest.mark.parametrize("shown_graph", ["All candidates", "Resolved labels", "Difference"])
+def test_the_label_graph_draws_in_every_form(ready, shown_graph):
+    app = open_view(**{"explore.part": "Labels", "explore.graph": shown_graph})
+    assert not app.exception
+    assert len(app.get("echarts_chart")) == 2
+    assert "with both offered" in shown(app)
+
+
+def test_labels_never_offered_are_listed(ready):
+    app = open_view(**{"explore.part": "Outside the candidates"})
+    assert not app.exception
+    assert "never offered" in shown(app)
+
+
+def test_hostile_names_and_texts_stay_text(workspace):
+    rng = np.random.default_rng(0)
+    candidates = (rng.random((30, 3)) < 0.6).astype(np.uint8)
+    data = CandidateDataset(
+        rng.normal(size=(30, 4)).astype(np.float32),
+        candidates,
+        label_names=[HOSTILE, "=1+1", "\u202ertl" + "x" * 10_000],
+        ids=[f"{HOSTILE}{at}" for at in range(30)],
+        display=pd.DataFrame({HOSTILE: [HOSTILE] * 30, "n": [np.nan, *range(29)]}),
+    )
+    finished_run(workspace, data)
+    app = open_view()
+    for part in ("Labels", "Outside the candidates", "Map"):
+        app.segmented_control(key="explore.part").set_value(part).run()
+        assert not app.exception
+    app.selectbox(key="explore.colour").set_value("column").run()
+    app.text_input(key="explore.instance").set_value("nobody").run()
+    assert not app.exception
+    read_as_markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]
+    assert not [text for text in read_as_markdown if "onerror" in text]
+    assert "\\<img" in app.warning[0].value
+
+
+def test_the_view_loads_neither_torch_nor_faiss(tmp_path):
+    import subprocess
+
+    code = "import sys, plain_app.views.explore as v; print({'torch', 'faiss'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
