@@ -18,7 +18,7 @@ def distinct(names: list[str]) -> list[str]:
     """Return short names, numbered where shortening made two of them alike."""
     seen: dict[str, int] = {}
     found = []
-    for name in map(short, names):
+    for name in [short(name) for name in names]:
         seen[name] = seen.get(name, 0) + 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found

@@ -26,7 +26,7 @@ from core.worker import confidence_history, is_interrupted, load_graphs
 from plain_app.charts import labels as label_charts
 from plain_app.charts import map as map_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
-from plain_app.charts.map import Colouring, MapPoints
+from plain_app.charts.instance_map import Colouring, MapPoints
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
