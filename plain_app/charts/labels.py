@@ -13,6 +13,7 @@ Matrix = npt.NDArray[np.float32]
 
 MIN_SUPPORT = 20
 N_RULES = 20
+MANY_LABELS = 24
 
 
 class LabelCounts(NamedTuple):
@@ -34,6 +35,7 @@ class Network(NamedTuple):
     candidates: tuple[int, ...]
     noise: tuple[float, ...]
     edges: tuple[tuple[int, int, float], ...]  # a, b, weight; strongest first
+    order: tuple[int, ...]  # labels so that related ones are side by side
 
 
 class HeatMap(NamedTuple):
@@ -80,14 +82,16 @@ def network_points(
     names: Sequence[str],
     counts: LabelCounts,
     threshold: float,
+    order: Sequence[int] = (),
     max_edges: int = 600,
 ) -> Network:
     """Keep the edges at or above a weight, the strongest `max_edges` of them."""
     a, b = np.nonzero(np.triu(weights, 1) >= max(threshold, 1e-9))
-    order = np.argsort(-weights[a, b], kind="stable")[:max_edges]
-    edges = tuple((int(a[at]), int(b[at]), float(weights[a[at], b[at]])) for at in order)
+    strongest = np.argsort(-weights[a, b], kind="stable")[:max_edges]
+    edges = tuple((int(a[at]), int(b[at]), float(weights[a[at], b[at]])) for at in strongest)
     noise = tuple(float(share) for share in counts.noise)
-    return Network(tuple(names), tuple(counts.candidates.tolist()), noise, edges)
+    order = tuple(order) or tuple(range(len(names)))
+    return Network(tuple(names), tuple(counts.candidates.tolist()), noise, edges, order)
 
 
 def heat_map_points(
@@ -120,16 +124,15 @@ def network_option(points: Network) -> dict[str, Any]:
     most = max((*points.candidates, 1))
     noisiest = math.ceil(10 * max((*points.noise, 0.1))) / 10
     width = _scale([weight for _, _, weight in points.edges])
+    grown = 30 * min(1.0, MANY_LABELS / len(points.names))
     nodes = [
         {
             "id": str(at),
-            "name": name,
-            "value": round(noise, 3),
-            "symbolSize": 8 + 30 * (count / most) ** 0.5,
+            "name": points.names[at],
+            "value": round(points.noise[at], 3),
+            "symbolSize": 5 + grown * (points.candidates[at] / most) ** 0.5,
         }
-        for at, (name, count, noise) in enumerate(
-            zip(points.names, points.candidates, points.noise, strict=True)
-        )
+        for at in points.order
     ]
     links = [
         {
@@ -142,25 +145,16 @@ def network_option(points: Network) -> dict[str, Any]:
     ]
     series = {
         "type": "graph",
-        "layout": "force",
         "roam": True,
         "selectedMode": "single",
-        "force": {
-            "initLayout": "circular",
-            "repulsion": 1500 / max(len(nodes), 4) ** 0.5,
-            "edgeLength": [50, 160],
-            "gravity": 0.2,
-            "layoutAnimation": False,
-        },
+        **(_ring() if len(nodes) > MANY_LABELS else _springs(len(nodes))),
         "data": nodes,
         "links": links,
         "label": {"show": True, "position": "right", "width": 120, "overflow": "truncate"},
         "labelLayout": {"hideOverlap": True},
-        "lineStyle": {"color": NEUTRAL, "opacity": 0.45},
+        "lineStyle": {"color": NEUTRAL, "opacity": 0.45, "curveness": 0},
         "select": {"lineStyle": {"color": DOUBTFUL, "opacity": 1}},
         "emphasis": {"focus": "adjacency"},
-        "top": 12,
-        "bottom": 44,
     }
     return {
         "animation": False,
@@ -180,6 +174,23 @@ def network_option(points: Network) -> dict[str, Any]:
         },
         "series": [series],
     }
+
+
+def _ring() -> dict[str, Any]:
+    """Lay many labels out on a circle, where they always fit."""
+    return {"layout": "circular", "circular": {"rotateLabel": True}, "top": 64, "bottom": 96}
+
+
+def _springs(count: int) -> dict[str, Any]:
+    """Let few labels find their own places."""
+    force = {
+        "initLayout": "circular",
+        "repulsion": 1500 / max(count, 4) ** 0.5,
+        "edgeLength": [50, 160],
+        "gravity": 0.2,
+        "layoutAnimation": False,
+    }
+    return {"layout": "force", "force": force, "top": 12, "bottom": 44}
 
 
 def heat_map_option(points: HeatMap) -> dict[str, Any]:

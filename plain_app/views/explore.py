@@ -386,7 +386,7 @@ def _cut(place: Any, weights: Any, key: str) -> float:
 
 def _network(results: Explored, weights: Any, cut: float) -> None:
     names = results.dataset.label_names
-    points = labels.network_points(weights, names, results.counts, cut)
+    points = labels.network_points(weights, names, results.counts, cut, results.label_order)
     event = st.echarts_chart(
         labels.network_option(points),
         height=420,
