@@ -45,7 +45,7 @@ class MapEvent(NamedTuple):
 
 
 def scatter(packed: bytes, key: str) -> MapEvent:
-    """Draw a packed map (see `charts.map.pack_map`) and return what was done on it."""
+    """Draw a packed map (see `charts.instance_map.pack_map`) and return what was done on it."""
     result = _component()(
         key=key,
         data=packed,
