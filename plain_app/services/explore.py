@@ -23,8 +23,8 @@ from core.graphs import InstanceGraph, LabelGraph, build_label_graph
 from core.propagation import Evidence, Propagator
 from core.store import RunRow, RunState, Workspace, files
 from core.worker import confidence_history, is_interrupted, load_graphs
-from plain_app.charts import labels as label_charts
 from plain_app.charts import instance_map as map_charts
+from plain_app.charts import labels as label_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
 from plain_app.charts.instance_map import Colouring, MapPoints
 
