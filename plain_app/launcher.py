@@ -4,12 +4,15 @@ Owns every Streamlit option but the theme, which is in `.streamlit/config.toml`.
 to other machines.
 """
 
+import base64
 import os
+import re
 import socket
 import sys
 import threading
 import webbrowser
 from contextlib import closing
+from hashlib import sha256
 from http.client import HTTPConnection
 from pathlib import Path
 from time import sleep
@@ -42,13 +45,14 @@ PINNED: dict[str, Any] = {
     "runner.postScriptGC": False,
 }
 
+# WebGL components compile with Function(); components given as text load from blob addresses.
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-eval' blob: {scripts}; style-src 'self' "
+    "'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' "
+    "ws: wss: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
+    "frame-ancestors 'none'"
+)
 HEADERS = {
-    "content-security-policy": (
-        "default-src 'self'; script-src 'self' 'unsafe-eval' blob:; style-src 'self' "
-        "'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' "
-        "ws: wss: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
-        "frame-ancestors 'none'"
-    ),
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
@@ -59,16 +63,27 @@ class SecurityHeaders:
     """Adds headers to every answer: nothing is loaded from, or told to, another host."""
 
     def __init__(self, app: Any) -> None:
+        headers = {**HEADERS, "content-security-policy": content_security_policy()}
         self._app = app
+        self._extra = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         async def send_with_headers(message: Any) -> None:
             if message["type"] == "http.response.start":
-                extra = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *extra]
+                message["headers"] = [*message.get("headers", []), *self._extra]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+def content_security_policy() -> str:
+    """Return what a page may load: our own files, and the scripts Streamlit's page begins with."""
+    import streamlit
+
+    index = Path(streamlit.__file__).parent / "static" / "index.html"
+    inline = re.findall(r"<script>(.*?)</script>", index.read_text("utf-8"), re.DOTALL)
+    digests = [base64.b64encode(sha256(one.encode()).digest()).decode() for one in inline]
+    return POLICY.format(scripts=" ".join(f"'sha256-{one}'" for one in digests))
 
 
 def main() -> None:

@@ -138,6 +138,7 @@ def open_page(browser) -> Iterator[Callable[..., object]]:
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
         page.on("request", lambda one: strangers.append(one.url) if is_strange(one.url) else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda one: errors.append(one.text) if "Policy" in one.text else None)
         page.goto(url)
         opened.append(page)
         return page

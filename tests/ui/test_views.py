@@ -234,3 +234,14 @@ def test_the_scrubber_goes_to_any_epoch(stage, open_app):
     app.select_slider(key="train.epoch_shown").set_value(3).run()
     assert not app.exception
     assert app.select_slider(key="train.epoch_shown").value == 3
+
+
+def test_playing_goes_from_epoch_to_epoch(stage, open_app):
+    stage.set("finished")
+    app = open_app("train")
+    app.segmented_control(key="train.section").set_value("Confidences").run()
+    app.toggle(key="train.play").set_value(True).run()
+    first = app.select_slider(key="train.epoch_shown").value
+    app.run()
+    assert not app.exception
+    assert app.select_slider(key="train.epoch_shown").value == first + 1

@@ -34,7 +34,15 @@ def test_the_server_is_pinned_to_safe_settings():
     assert pinned["server.enableXsrfProtection"] is True
     assert pinned["browser.gatherUsageStats"] is False
     assert pinned["runner.postScriptGC"] is False
-    assert "img-src 'self' data: blob:" in launcher.HEADERS["content-security-policy"]
+
+
+def test_pages_load_nothing_from_elsewhere():
+    policy = launcher.content_security_policy()
+    assert "img-src 'self' data: blob:" in policy
+    assert "default-src 'self'" in policy
+    assert "http" not in policy
+    scripts = next(part for part in policy.split(";") if "script-src" in part)
+    assert "'unsafe-inline'" not in scripts
 
 
 @pytest.mark.parametrize(
