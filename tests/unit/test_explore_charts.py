@@ -12,7 +12,7 @@ from core.graphs import build_label_graph
 from core.propagation import Propagator
 from core.store import Workspace
 from plain_app.charts import ego, evidence, labels
-from plain_app.charts import map as maps
+from plain_app.charts import instance_map as maps
 from plain_app.services import explore
 
 HOSTILE = "<img src=x onerror=alert(1)>"
