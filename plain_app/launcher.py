@@ -41,6 +41,7 @@ PINNED: dict[str, Any] = {
     "client.showErrorDetails": "type",
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
+    "global.disableWidgetStateDuplicationWarning": True,  # a preset sets widgets that have defaults
     "runner.magicEnabled": False,
     "runner.postScriptGC": False,
 }

@@ -7,7 +7,6 @@ import streamlit as st
 
 from core.config import PlainConfig
 from core.errors import ConfigError
-from plain_app import state
 
 FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
 
@@ -27,19 +26,17 @@ GROUPS: dict[str, tuple[str, ...]] = {
 
 def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
     """Draw one setting under the key `train.<name>`; it starts at the preset's value."""
-    key = f"train.{name}"
-    if state.recall(key, _UNSET) is _UNSET:
-        state.remember(key, widget_value(name, getattr(preset, name)))
+    start = widget_value(name, getattr(preset, name))
     schema = _number_or(FIELDS[name])
-    common = {"label": _label(name), "key": key, "help": _help(name), "width": width}
+    common = {"label": _label(name), "key": f"train.{name}", "help": _help(name), "width": width}
     if "enum" in schema:
-        st.selectbox(options=schema["enum"], **common)
+        st.selectbox(options=schema["enum"], index=schema["enum"].index(start), **common)
     elif schema.get("type") == "boolean":
-        st.toggle(**common)
+        st.toggle(value=start, **common)
     elif schema.get("type") in ("integer", "number"):
-        st.number_input(**common, **_range(schema), placeholder="none")
+        st.number_input(value=start, **common, **_range(schema), placeholder="none")
     else:
-        st.text_input(**common, placeholder=_PLACEHOLDERS.get(name, ""))
+        st.text_input(value=start or "", **common, placeholder=_PLACEHOLDERS.get(name, ""))
 
 
 def widget_value(name: str, value: Any) -> Any:
@@ -58,7 +55,6 @@ def field_value(name: str, value: Any) -> Any:
         raise ConfigError("A setting is not valid.", must, "For example: 64, 64") from None
 
 
-_UNSET = object()
 _PLACEHOLDERS = {"hidden": "by labels"}
 
 

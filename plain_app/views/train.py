@@ -88,6 +88,11 @@ def _preset() -> PlainConfig:
     return PlainConfig.preset(state.recall("train.preset") or runs.presets()[0])
 
 
+def _field(name: str) -> Any:
+    """Return what a setting's widget holds; the preset's value where it was not drawn yet."""
+    return state.recall(f"train.{name}", widget_value(name, getattr(_preset(), name)))
+
+
 def on_preset() -> None:
     """Show the values of the preset that was chosen."""
     config = _preset()
@@ -99,7 +104,7 @@ def on_start(fingerprint: str) -> None:
     """Start what the form says, or say why not."""
     state.forget("train.refusal", "train.deleted")
     try:
-        values = {name: field_value(name, state.recall(f"train.{name}")) for name in FIELDS}
+        values = {name: field_value(name, _field(name)) for name in FIELDS}
         name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
         run_id = runs.start(fingerprint, PlainConfig(**values), name)
     except PlainError as error:
