@@ -23,6 +23,7 @@ MAX_SPARSE_DENSITY = 0.1
 
 Columns = Sequence[npt.NDArray[Any]]
 _SHARE = 16  # columns a thread copies at a time
+_WORTH_THREADS = 2**21  # values
 
 
 @cache
@@ -40,8 +41,11 @@ class RowBlock:
     def add(self, columns: Columns) -> None:
         end = self._n + len(columns[0])
         self._reserve(end)
-        shares = [slice(i, i + _SHARE) for i in range(0, len(columns), _SHARE)]
-        list(_threads().map(lambda some: self._fill(some, list(columns[some]), end), shares))
+        if len(columns) * (end - self._n) < _WORTH_THREADS:
+            self._fill(slice(None), columns, end)
+        else:
+            shares = [slice(i, i + _SHARE) for i in range(0, len(columns), _SHARE)]
+            list(_threads().map(lambda some: self._fill(some, list(columns[some]), end), shares))
         self._n = end
 
     def array(self) -> npt.NDArray[Any]:
