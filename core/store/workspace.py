@@ -31,6 +31,8 @@ from core.store import files
 from core.store.backup import copy_database
 from core.store.database import Database
 from core.store.decisions import DecisionStore
+from core.store.labels import LabelStore
+from core.store.lanes import LaneStore
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
 
@@ -75,6 +77,8 @@ class Workspace:
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
         self.runs = RunStore(self.database, self.folder)
         self.decisions = DecisionStore(self.database)
+        self.lanes = LaneStore(self.database)
+        self.labels = LabelStore(self.database)
 
     @property
     def max_running(self) -> int:
