@@ -4,6 +4,7 @@ from core.store.backup import automatic_backup, backup, backups, restore
 from core.store.database import Database
 from core.store.decisions import Decision, DecisionStore
 from core.store.runs import RunRow, RunState, RunStore
+from core.store.studies import StudyRow, StudyStore
 from core.store.workspace import DatasetRow, Workspace
 
 __all__ = [
@@ -14,6 +15,8 @@ __all__ = [
     "RunRow",
     "RunState",
     "RunStore",
+    "StudyRow",
+    "StudyStore",
     "Workspace",
     "automatic_backup",
     "backup",
