@@ -32,6 +32,8 @@ from core.store import files
 from core.store.backup import copy_database
 from core.store.database import Database
 from core.store.decisions import DecisionStore
+from core.store.labels import LabelStore
+from core.store.lanes import LaneStore
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
 from core.store.studies import StudyStore
@@ -78,6 +80,8 @@ class Workspace:
         self.runs = RunStore(self.database, self.folder)
         self.decisions = DecisionStore(self.database)
         self.studies = StudyStore(self.database, self.folder)
+        self.lanes = LaneStore(self.database)
+        self.labels = LabelStore(self.database)
 
     @property
     def max_running(self) -> int:
