@@ -236,7 +236,7 @@ class _Propagation:
 
 
 def _host(values: Tensor) -> Matrix:
-    return values.detach().cpu().numpy().astype(np.float32, copy=False)
+    return values.detach().cpu().numpy().astype(np.float32)
 
 
 def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) -> RunStarted:

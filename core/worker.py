@@ -266,7 +266,7 @@ class _Record:
             self._runs.finish(run.id, RunState.FAILED, message, last_events=last)
 
     def _keep_confidences(self, epoch: int, confidences: npt.NDArray[np.float32]) -> None:
-        row = confidences.ravel().take(self._offered).astype(np.float16)
+        row = confidences.ravel()[self._offered].astype(np.float16)
         with files.telling_disk(self._folder / "confidences.f16"):
             self._history.seek((epoch - 1) * row.nbytes)
             self._history.write(row.data)
@@ -297,23 +297,19 @@ class _Control:
 
     def between(self) -> None:
         """Called before every batch: go on, wait while paused, or stop."""
-        if self._command is None:
-            return
+        if self._stop.is_set() or self._command == "stop":
+            raise StopTraining
         if self._command == "pause":
             self._runs.set_state(self._run_id, RunState.PAUSED)
-            while self._command == "pause":
+            while self._command not in ("resume", "stop") and not self._stop.is_set():
                 sleep(POLL_SECONDS / 2)
             self._runs.set_state(self._run_id, RunState.RUNNING)
-        if self._command == "stop":
-            raise StopTraining
-        self._command = None
+            self._command = "stop" if self._command == "stop" else None
+            self.between()
 
     def _watch(self) -> None:
         beat = 0.0
         while not self._ended.wait(POLL_SECONDS):
-            if self._stop.is_set():
-                self._command = "stop"
-                continue
             try:
                 heard = self._runs.pending_command(self._run_id)
                 if heard is not None:
