@@ -35,6 +35,9 @@ from core.graphs import InstanceGraph, LabelGraph
 TOLERANCE = 1e-6
 """What the truncated tail of the expansion may add up to."""
 
+CHANGE_TOLERANCE = 1e-5
+"""A change smaller than this, of a whole row, is not followed further."""
+
 _SEPARABLE = 12
 """Degree up to which evidence is computed from powers of the graphs."""
 
@@ -93,6 +96,13 @@ class Propagator:
         """How many operator applications one propagation costs."""
         return len(self._p) - 1
 
+    @property
+    def instance_weights(self) -> Any:
+        """The normalised instance graph, weighted; a matrix of zeros where it has no weight."""
+        return (
+            sp.csr_array((self.shape[0],) * 2, dtype=np.float32) if self._A_x is None else self._A_x
+        )
+
     def to(self, device: Any) -> "Propagator":
         """Return the same operator with its matrices, and so its results, on a torch device."""
         import torch
@@ -122,6 +132,26 @@ class Propagator:
         self._last = (Y, Y_hat)
         Z = self._clenshaw(self._p + self.eta * self._q, Y, self._q, Y_hat)
         return balance(Z, Y, "minmax") if rescale else Z
+
+    def propagate_row(self, i: int, Y: Matrix, Y_hat: Matrix) -> Matrix:
+        """Return row i of Z, not rescaled, without propagating the others.
+
+        Row i of A_x^r B A_y^s is (A_x^r e_i)' B A_y^s: a few vectors instead of a matrix.
+        """
+        if self.degree > _SEPARABLE:
+            row: Matrix = self.propagate(Y, Y_hat, rescale=False)[i]
+            return row
+        n, Z = self.degree + 1, np.zeros(self.shape[1])
+        U = np.stack([*_powers(self._A_x, i, self.shape[0], n)]).astype(np.float32)
+        terms = []
+        for c, values in ((self._p + self.eta * self._q, Y), (self._q, Y_hat)):
+            powers = np.zeros(n)
+            powers[: len(c)] = np.append(chebyshev.cheb2poly(c), np.zeros(n))[: len(c)]
+            W = np.array([[_weight(powers, r, s) for s in range(n)] for r in range(n)])
+            terms.append(W.T @ (U @ values))
+        for term in (terms[0] + terms[1])[::-1]:
+            Z = term if self._A_y is None else Z @ self._A_y / 2 + term
+        return Z.astype(np.float32)
 
     def confidence(self, Z: Any, Y: Any) -> Any:
         """Return what Z, not rescaled, says of each candidate beyond its being one; 0 elsewhere.
@@ -196,6 +226,66 @@ class Propagator:
         start = np.where(held, 0, self._clenshaw(self._q * self.eta, Y, self._q, Y_hat))
         Z, _ = cg(operator, B.ravel(), x0=start.ravel().astype(np.float32), rtol=1e-6, maxiter=200)
         return np.where(held, boundary, Z.reshape(self.shape)).astype(np.float32)
+
+    def reclamped(
+        self, Z: Matrix, held: npt.NDArray[np.bool_], rows: Any, labels: Any, change: Any
+    ) -> npt.NDArray[np.int64]:
+        """Let changes of some cells spread through a clamped solution, in place.
+
+        Only rows that the changes reach are touched, because influence shrinks by the factor
+        h / c or more at every step away; so the cost does not grow with the data.
+
+        Parameters
+        ----------
+        Z : (n, L), changed in place; held : (n, L), which cells stay as they are
+        rows, labels, change : the cells moved from outside and by how much; of a cell that is
+            free now, what `residual` says
+
+        Returns
+        -------
+        the rows that were touched
+        """
+        h = self.alpha + self.beta
+        scale = np.float32(h / 2 / (1 + self.eta + h))
+        at, place = np.unique(np.asarray(rows, np.int64), return_inverse=True)
+        E = np.zeros((len(at), self.shape[1]), np.float32)
+        np.add.at(E, (place, labels), change)
+        touched = np.zeros(self.shape[0], bool)
+        while len(at):
+            Z[at] += E
+            touched[at] = True
+            at, E = self._step(at, E * scale)
+            E[held[at]] = 0
+            moved = np.abs(E).max(axis=1, initial=0) > CHANGE_TOLERANCE
+            at, E = at[moved], E[moved]
+        return np.flatnonzero(touched)
+
+    def residual(self, Z: Matrix, Y: Any, Y_hat: Any, rows: Any, labels: Any) -> Matrix:
+        """Return by how much each of these cells would move were it free and the others held."""
+        h = self.alpha + self.beta
+        value = np.asarray(Y_hat[rows, labels] + np.float32(self.eta) * Y[rows, labels])
+        if self.alpha:
+            sums = self._A_x[rows] @ Z
+            value = value + np.float32(h / 2) * sums[np.arange(len(rows)), labels]
+        if self.beta:
+            value = value + np.float32(h / 2) * (Z[rows] * self._A_y.T[labels]).sum(axis=1)
+        out: Matrix = (value / (1 + self.eta + h) - Z[rows, labels]).astype(np.float32)
+        return out
+
+    def _step(self, at: npt.NDArray[np.int64], E: Matrix) -> tuple[npt.NDArray[np.int64], Matrix]:
+        """Return 2 M(E) of a matrix with these rows and zeros elsewhere, likewise by rows."""
+        parts_at, parts = [at[:0]], [E[:0]]
+        if self._A_x is not None:
+            near = self._A_x[at]
+            to, column = np.unique(near.indices, return_inverse=True)
+            local = sp.csr_array((near.data, column, near.indptr), shape=(len(at), len(to)))
+            parts_at, parts = [*parts_at, to], [*parts, local.T @ E]
+        if self._A_y is not None:
+            parts_at, parts = [*parts_at, at], [*parts, E @ self._A_y]
+        rows, place = np.unique(np.concatenate(parts_at), return_inverse=True)
+        out = np.zeros((len(rows), E.shape[1]), np.float32)
+        np.add.at(out, place, np.concatenate(parts))
+        return rows.astype(np.int64), out
 
     def _spread(self, i: int, j: int, c: npt.NDArray[Any], values: Matrix) -> tuple[Any, Any]:
         """Return what `values` contribute to cell (i, j) under sum_k c_k T_k(M): by row, in row i.

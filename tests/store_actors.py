@@ -124,6 +124,18 @@ def claim(folder: str, max_running: str) -> None:
     print(json.dumps(taken))
 
 
+def lease(folder: str, annotator: str, n: str) -> None:
+    """Take instances from one ordered list, a few at a time, until there is none to take."""
+    workspace, fingerprint, taken = Workspace(folder), small_data().fingerprint, []
+    wait()
+    ids = [str(i) for i in range(int(n))]
+    while got := workspace.lanes.claim(fingerprint, annotator, ids, 3):
+        workspace.lanes.finish(fingerprint, annotator, got)
+        taken += got
+        ids = [one for one in ids if one not in got]
+    print(json.dumps(taken))
+
+
 def fill(folder: str) -> None:
     """Write until nothing fits any more; print the error a user would see."""
     workspace, i = Workspace(folder), 0

@@ -4,7 +4,8 @@ A decision belongs to data (fingerprint, instance id, label name), so it survive
 the removal of the run it was made on. An undo is a row too: it cancels the newest decision of its
 annotator on its cell that still stands, so undoing twice steps back twice, and undoing where
 nothing stands does nothing. Each row has a `uid` made by the sender; sent again, it is ignored.
-Whatever is stored was on the disk before `add` returned.
+Whatever is stored was on the disk before `add` returned. Where several people decided a cell, the
+newest adjudicating decision holds, else the newest.
 """
 
 from collections import defaultdict
@@ -42,6 +43,9 @@ class Decision(BaseModel):
     confidence: float | None = Field(None, ge=0, le=1, description="What was or would be shown.")
     shown: bool = Field(True, description="False in blind mode: the confidence was hidden.")
     seconds: float | None = Field(None, ge=0, description="How long the person looked.")
+    sampled: bool = Field(False, description="Asked because it was drawn at random.")
+    adjudicates: bool = Field(False, description="Settles a disagreement: goes before all others.")
+    batch: Name | None = Field(None, description="Decisions made with one key share it.")
 
     def __init__(self, **values: Any) -> None:
         try:
@@ -73,9 +77,27 @@ class DecisionStore:
                 require_dataset(connection, fingerprint)
             return self._database.insert_new(connection, decisions, rows)
 
+    def undo(self, made: Iterable[Decision], annotator: str) -> Decisions:
+        """Take back these decisions of one person, all or none; return the rows that were added.
+
+        A decision that does not stand any more, or is another person's, is passed over; one that
+        a newer decision of the same person covers is not laid bare. Sent again, nothing happens.
+        """
+        with self._database.write() as connection:
+            undone = []
+            for one in made:
+                rows = self._rows(connection, one.fingerprint, one.instance_id, one.label)
+                stack = _stacks(rows)[one.instance_id, one.label, annotator]
+                if stack and stack[-1].uid == one.uid:
+                    undone.append(_undo_of(one, annotator))
+            rows_ = [decision.model_dump(exclude={"id"}) for decision in undone]
+            self._database.insert_new(connection, decisions, rows_)
+        return undone
+
     def latest(self, fingerprint: str) -> Decisions:
         """Return what holds: per cell the newest decision that was not undone, oldest first."""
-        cells = {(row.instance_id, row.label): row for row in self._standing(fingerprint)}
+        standing = sorted(self._standing(fingerprint), key=lambda row: bool(row.adjudicates))
+        cells = {(row.instance_id, row.label): row for row in standing}
         return [_decision(row) for row in sorted(cells.values(), key=lambda row: int(row.id))]
 
     def by_annotator(self, fingerprint: str) -> dict[str, Decisions]:
@@ -89,7 +111,10 @@ class DecisionStore:
         self, fingerprint: str, instance_id: str | None = None, label: str | None = None
     ) -> Decisions:
         """Return every row ever stored, undone ones and undos too, oldest first."""
-        return [_decision(row) for row in self._rows(fingerprint, instance_id, label)]
+        with self._database.read() as connection:
+            return [
+                _decision(row) for row in self._rows(connection, fingerprint, instance_id, label)
+            ]
 
     def count(self, fingerprint: str) -> int:
         """Return how many rows are stored, undone ones and undos too.
@@ -101,26 +126,41 @@ class DecisionStore:
             return connection.scalar(query) or 0
 
     def _standing(self, fingerprint: str) -> list[sa.Row[Any]]:
-        stacks: dict[tuple[str, str, str], list[sa.Row[Any]]] = defaultdict(list)
-        for row in self._rows(fingerprint):
-            stack = stacks[row.instance_id, row.label, row.annotator]
-            if row.verdict != "undo":
-                stack.append(row)
-            elif stack:
-                stack.pop()
+        with self._database.read() as connection:
+            stacks = _stacks(self._rows(connection, fingerprint))
         standing = [stack[-1] for stack in stacks.values() if stack]
         return sorted(standing, key=lambda row: int(row.id))
 
     def _rows(
-        self, fingerprint: str, instance_id: str | None = None, label: str | None = None
+        self,
+        connection: sa.Connection,
+        fingerprint: str,
+        instance_id: str | None = None,
+        label: str | None = None,
     ) -> list[sa.Row[Any]]:
         query = select(decisions).where(decisions.c.fingerprint == fingerprint)
         if instance_id is not None:
             query = query.where(decisions.c.instance_id == instance_id)
         if label is not None:
             query = query.where(decisions.c.label == label)
-        with self._database.read() as connection:
-            return list(connection.execute(query.order_by(decisions.c.id)).all())
+        return list(connection.execute(query.order_by(decisions.c.id)).all())
+
+
+def _stacks(rows: list[sa.Row[Any]]) -> dict[tuple[str, str, str], list[sa.Row[Any]]]:
+    """Return what stands of each annotator on each cell, the newest last."""
+    stacks: dict[tuple[str, str, str], list[sa.Row[Any]]] = defaultdict(list)
+    for row in rows:
+        stack = stacks[row.instance_id, row.label, row.annotator]
+        if row.verdict != "undo":
+            stack.append(row)
+        elif stack:
+            stack.pop()
+    return stacks
+
+
+def _undo_of(one: Decision, annotator: str) -> Decision:
+    cell = {name: getattr(one, name) for name in ("fingerprint", "instance_id", "label", "run_id")}
+    return Decision(**cell, uid=f"undo-{one.uid}", verdict="undo", annotator=annotator)
 
 
 def _decision(row: sa.Row[Any]) -> Decision:

@@ -90,8 +90,36 @@ decisions = Table(
     Column("confidence", sa.Double),
     Column("shown", sa.Boolean, nullable=False),
     Column("seconds", sa.Double),
+    Column("sampled", sa.Boolean, nullable=False, server_default=sa.false()),
+    Column("adjudicates", sa.Boolean, nullable=False, server_default=sa.false()),
+    Column("batch", sa.Text),
     CheckConstraint("verdict IN ('keep', 'reject', 'unsure', 'undo')", name="decisions_verdict"),
     Index("decisions_cell", "fingerprint", "instance_id", "label"),
+    sqlite_autoincrement=True,
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("fingerprint", ForeignKey(datasets.c.fingerprint), primary_key=True),
+    Column("instance_id", sa.Text, primary_key=True),
+    Column("annotator", sa.Text, primary_key=True),
+    Column("until", sa.Double, nullable=False),
+    Column("answered", sa.Boolean, nullable=False),
+)
+
+label_changes = Table(
+    "label_changes",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("uid", sa.Text, nullable=False, unique=True),
+    Column("fingerprint", ForeignKey(datasets.c.fingerprint), nullable=False),
+    Column("kind", sa.Text, nullable=False),
+    Column("label", sa.Text, nullable=False),
+    Column("name", sa.Text, nullable=False),
+    Column("annotator", sa.Text, nullable=False),
+    Column("time", sa.Text, nullable=False),
+    CheckConstraint("kind IN ('rename', 'merge', 'undo')", name="label_changes_kind"),
     sqlite_autoincrement=True,
 )
 
@@ -107,7 +135,19 @@ studies = Table(
 
 Migration = Callable[[Connection], None]
 
-MIGRATIONS: list[Migration] = []
+
+def _review_by_several(connection: Connection) -> None:
+    """Version 2: sampled, adjudicating and grouped decisions, lanes, renamed and merged labels."""
+    columns = (
+        "sampled BOOLEAN NOT NULL DEFAULT false",
+        "adjudicates BOOLEAN NOT NULL DEFAULT false",
+    )
+    for column in (*columns, "batch TEXT"):
+        connection.execute(sa.text(f"ALTER TABLE decisions ADD COLUMN {column}"))
+    metadata.create_all(connection, tables=[leases, label_changes])
+
+
+MIGRATIONS: list[Migration] = [_review_by_several]
 """`MIGRATIONS[i]` takes a database of version i + 1 to version i + 2."""
 
 

@@ -240,3 +240,18 @@ def test_an_isolated_instance_keeps_its_own_evidence():
         Y, Y, rescale=False
     )
     assert np.allclose(Z, Y * 2 / 2.1, atol=1e-6)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.1, 0.01), (2.0, 0.5), (0.0, 0.3), (0.5, 0.0)])
+def test_decisions_one_after_another_reach_the_clamped_solution(problem, alpha, beta):
+    instances, labels, Y, Y_hat = problem
+    propagator = Propagator(instances, labels, alpha=alpha, beta=beta, n_steps=None)
+    decided = np.full(Y.shape, np.nan, np.float32)
+    Z = propagator.clamped(Y, Y_hat, decided)
+    for i, j, value in [(3, 2, 1), (3, 4, 0), (17, 2, 0), (3, 2, np.nan), (17, 2, 1)]:
+        decided[i, j] = value
+        change = value - Z[i, j]
+        if np.isnan(value):
+            change = propagator.residual(Z, Y, Y_hat, np.array([i]), np.array([j]))[0]
+        propagator.reclamped(Z, decided >= 0, [i], [j], [change])
+        assert np.abs(Z - propagator.clamped(Y, Y_hat, decided)).max() < 2e-4

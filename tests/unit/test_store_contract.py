@@ -423,8 +423,111 @@ class TestDecisions:
             workspace.decisions.add_many(pair)
         assert workspace.decisions.count(data) == 0
 
+    def test_decisions_made_together_are_taken_back_together(
+        self, decide, verdicts, workspace, data
+    ):
+        decide("keep", batch="b")
+        decide("keep", label="dog", batch="b")
+        decide("keep", label="cow", batch="b", annotator="bob")
+        made = workspace.decisions.history(data)
+        decide("reject", label="dog")  # stands on the second: not laid bare
+        for _ in range(2):
+            workspace.decisions.undo(made, "ann")
+        assert verdicts() == [("1", "cow", "keep"), ("1", "dog", "reject")]
+
+    def test_an_adjudicating_decision_goes_before_newer_ones_until_it_is_undone(
+        self, decide, verdicts
+    ):
+        decide("keep")
+        decide("reject", annotator="judge", adjudicates=True)
+        decide("keep", annotator="bob")
+        assert verdicts() == [("1", "cat", "reject")]
+        decide("undo", annotator="judge")
+        assert verdicts() == [("1", "cat", "keep")]
+
+
+class TestLanes:
+    def test_no_instance_is_given_to_two_people(self, folder, workspace, data):
+        actors = [start("lease", folder, f"ann{i}", 60) for i in range(3)]
+        taken = [json.loads(out) for out in start_all(actors)]
+        assert sorted((one for got in taken for one in got), key=int) == [str(i) for i in range(60)]
+
+    def test_a_lease_is_renewed_released_and_runs_out(self, workspace, data):
+        lanes, ids = workspace.lanes, ["a", "b", "c"]
+        assert lanes.claim(data, "ann", ids, 2) == ["a", "b"]
+        assert lanes.claim(data, "ann", ids, 2) == ["a", "b"]
+        assert lanes.claim(data, "bob", ids, 2, seconds=-1) == ["c"]
+        assert lanes.claim(data, "cy", ids, 2) == ["c"]
+        lanes.release(data, "ann", ["a"])
+        assert lanes.claim(data, "bob", ids, 5) == ["a"]
+        lanes.finish(data, "ann", ["b"])
+        lanes.release(data, "ann")
+        assert lanes.claim(data, "bob", ids, 5) == ["a"]
+
+    def test_with_overlap_a_share_of_the_instances_goes_to_two(self, workspace, data):
+        lanes, ids = workspace.lanes, [f"i{k}" for k in range(400)]
+        for who in ("ann", "bob", "cy"):
+            lanes.finish(data, who, lanes.claim(data, who, ids, 400, overlap=0.25))
+        assert lanes.claim(data, "ann", ids, 400, overlap=0.25) == ids
+        both = lanes.claim(data, "bob", ids, 400, overlap=0.25)
+        assert 70 < len(both) < 130
+        assert lanes.claim(data, "cy", ids, 400, overlap=0.25) == []
+
+    def test_what_one_other_answered_waits_for_a_second_opinion(self, workspace, data):
+        lanes = workspace.lanes
+        lanes.finish(data, "ann", lanes.claim(data, "ann", ["a", "b"], 2))
+        lanes.claim(data, "bob", ["c"], 1)
+        assert lanes.second_opinions(data, "bob", 1.0) == ["a", "b"]
+        assert lanes.second_opinions(data, "ann", 1.0) == []
+        assert lanes.second_opinions(data, "bob", 0.0) == []
+        assert lanes.claim(data, "bob", ["a"], 1, overlap=1.0) == ["a"]
+        assert lanes.second_opinions(data, "cy", 1.0) == ["b"]
+
+
+class TestLabelNames:
+    LABELS = ("cat", "dog", "kitten")
+
+    def test_labels_are_renamed_and_merged_and_each_step_is_undone(self, workspace, data):
+        store = workspace.labels
+        store.rename(data, self.LABELS, "cat", "Felis", "ann")
+        store.merge(data, self.LABELS, "kitten", "Felis", "ann")
+        assert store.names(data, self.LABELS) == ["Felis", "dog", "Felis"]
+        assert store.undo(data, "bob").kind == "merge"
+        assert store.names(data, self.LABELS) == ["Felis", "dog", "kitten"]
+        assert store.undo(data, "bob").label == "cat"
+        assert store.undo(data, "bob") is None
+        assert store.names(data, self.LABELS) == list(self.LABELS)
+        assert [row.kind for row in store.history(data)] == ["rename", "merge", "undo", "undo"]
+
+    def test_what_cannot_be_renamed_or_merged_is_told(self, workspace, data):
+        with pytest.raises(StoreError, match="taken"):
+            workspace.labels.rename(data, self.LABELS, "cat", "dog", "ann")
+        with pytest.raises(StoreError, match="no label to merge"):
+            workspace.labels.merge(data, self.LABELS, "cat", "cow", "ann")
+        with pytest.raises(StoreError, match="needed"):
+            workspace.labels.rename(data, self.LABELS, "cow", "bull", "ann")
+        assert workspace.labels.history(data) == []
+
 
 class TestDatabase:
+    def test_a_database_of_version_1_gets_what_reviewing_needs(self, workspace, folder, data):
+        new = ("sampled", "adjudicates", "batch")
+        with workspace.database.write() as connection:
+            for table in ("leases", "label_changes"):
+                connection.execute(sa.text(f"DROP TABLE {table}"))
+            for column in new:
+                connection.execute(sa.text(f"ALTER TABLE decisions DROP COLUMN {column}"))
+            connection.execute(sa.text("UPDATE schema_version SET version = 1"))
+        workspace.close()
+        again = Workspace(folder)
+        cell = {"fingerprint": data, "instance_id": "1", "label": "a", "annotator": "b"}
+        again.decisions.add(Decision(verdict="keep", sampled=True, batch="c", **cell))
+        (stored,) = again.decisions.latest(data)
+        assert [getattr(stored, name) for name in new] == [True, False, "c"]
+        assert again.lanes.claim(data, "b", ["1"], 1) == ["1"]
+        assert again.database.integrity() == []
+        again.close()
+
     def test_a_failed_write_leaves_nothing(self, workspace, data):
         def fail():
             with workspace.database.write() as connection:

@@ -1,0 +1,23 @@
+"""The second half: which cells to ask about, what an answer changes, and what is resolved.
+
+`Reviewer` is one run with the decisions that stand; `resolve` makes the labels that are exported.
+Never loads torch or faiss, so the server may use all of it.
+"""
+
+from core.review.queue import ORDERS, STATES, Order, Question, State
+from core.review.resolve import Resolution, Threshold, Verdict, resolve
+from core.review.reviewer import Reviewer, Ripple
+
+__all__ = [
+    "ORDERS",
+    "STATES",
+    "Order",
+    "Question",
+    "Resolution",
+    "Reviewer",
+    "Ripple",
+    "State",
+    "Threshold",
+    "Verdict",
+    "resolve",
+]

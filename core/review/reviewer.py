@@ -1,0 +1,206 @@
+"""One run with the decisions that stand: what is known now, what to ask next, what answers do.
+
+A `Reviewer` never changes; `decide` returns the next one. Decisions hold their cells at 0 or 1 in
+the propagation (`Propagator.clamped`), and only what an answer reaches is computed anew. What a
+person decided and what the model thinks stay apart: the confidence of a decided cell is what the
+model says of it without that decision.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from core.dataset import CandidateDataset
+from core.propagation import Propagator
+from core.review.queue import Order, Question, State, ask, is_settled, near
+from core.review.resolve import Verdict
+
+Matrix = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ripple:
+    """The undecided candidate cells that answers move, the strongest first."""
+
+    rows: Rows
+    labels: Rows
+    before: Matrix
+    after: Matrix
+
+    @property
+    def settled(self) -> npt.NDArray[np.bool_]:
+        """Which of the cells need not be asked any more."""
+        return is_settled(self.after) & ~is_settled(self.before)
+
+    @property
+    def n_settled(self) -> int:
+        return int(self.settled.sum())
+
+
+class Reviewer:
+    """One run with the decisions that stand.
+
+    Parameters
+    ----------
+    dataset, propagator, Y_hat : of the run
+    decisions : those that stand, latest last; unknown instances and labels are passed over
+    variability : (n, L), how restless each cell was over the epochs; for the order "restless"
+    seed : of what is drawn at random
+
+    Attributes
+    ----------
+    confidences : (n, L), the estimated probability that a candidate is true; 0 elsewhere
+    decided : (n, L), 0 or 1 where a decision stands, else NaN
+    sampled : (n, L), which of the decisions were drawn at random
+    unsure : (n, L), where a person could not tell
+    """
+
+    def __init__(
+        self,
+        dataset: CandidateDataset,
+        propagator: Propagator,
+        Y_hat: Matrix,
+        decisions: Iterable[Verdict] = (),
+        *,
+        variability: Matrix | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.dataset, self.propagator, self.seed = dataset, propagator, seed
+        self.variability = variability
+        self.offered = dataset.candidates > 0
+        self._Y = dataset.candidates.astype(np.float32)
+        self._Y_hat = np.asarray(Y_hat, np.float32)
+        self._row_of = {name: i for i, name in enumerate(dataset.ids)}
+        self._label_of = {name: j for j, name in enumerate(dataset.label_names)}
+        shape = self.offered.shape
+        self.decided = np.full(shape, np.nan, np.float32)
+        self.sampled, self.unsure = np.zeros(shape, bool), np.zeros(shape, bool)
+        self._mark(decisions)
+        self._Z = propagator.clamped(self._Y, self._Y_hat, self.decided)
+        self.confidences = self._estimate()
+
+    @property
+    def proposed(self) -> npt.NDArray[np.bool_]:
+        """What a person accepts with one key: the decision, else what is more likely, n x L."""
+        likely = self.offered & (self.confidences >= 0.5)
+        return np.where(np.isnan(self.decided), likely, self.decided > 0)
+
+    @property
+    def settled(self) -> npt.NDArray[np.bool_]:
+        """Which undecided candidate cells are confident enough that nobody need answer them."""
+        found: npt.NDArray[np.bool_] = is_settled(self.confidences)
+        return self.offered & np.isnan(self.decided) & found
+
+    def states(self) -> npt.NDArray[np.uint8]:
+        """Return the state of each cell as its place in `STATES`; only candidates mean anything."""
+        states = np.where(is_settled(self.confidences), 1, 0)
+        states[self.unsure] = 3
+        states[~np.isnan(self.decided)] = 2
+        return states.astype(np.uint8)
+
+    def questions(
+        self,
+        order: Order = "worth",
+        *,
+        labels: Sequence[int] | None = None,
+        rows: Sequence[int] | None = None,
+        states: Collection[State] | None = None,
+        limit: int = 50,
+        skip_rows: Collection[int] = (),
+    ) -> list[Question]:
+        """Return what to ask next, in this order.
+
+        Parameters
+        ----------
+        labels, rows : ask only about these
+        states : ask only about cells in these states; open ones by default, and for an audit
+            settled ones too
+        skip_rows : instances that are not to be asked now
+        """
+        return ask(self, order, labels, rows, states, limit, skip_rows)
+
+    def same_question(self, label: int, like: int | None = None, size: int = 24) -> list[int]:
+        """Return instances that are near each other and have this label open, nearest first."""
+        return near(self, label, like, size)
+
+    def ripple(self, i: int, j: int, verdict: Literal["keep", "reject"]) -> Ripple:
+        """Return what this answer would move, without giving it."""
+        return self._next([(i, j, float(verdict == "keep"))])[1]
+
+    def decide(self, decisions: Iterable[Verdict]) -> tuple["Reviewer", Ripple]:
+        """Return the reviewer after these decisions, and what they moved.
+
+        An "undo" makes its cell undecided; where an older decision comes to stand again, send that
+        one instead.
+        """
+        given = [one for one in decisions if self._place(one) is not None]
+        changes = []
+        for one in given:
+            i, j = self._place(one) or (0, 0)
+            value = {"keep": 1.0, "reject": 0.0}.get(one.verdict, np.nan)
+            changes.append((i, j, value))
+        following, ripple = self._next(changes, given)
+        return following, ripple
+
+    def _next(
+        self, changes: list[tuple[int, int, float]], given: Iterable[Verdict] = ()
+    ) -> tuple["Reviewer", Ripple]:
+        following = object.__new__(type(self))
+        following.__dict__.update(self.__dict__)
+        for name in ("decided", "sampled", "unsure", "_Z"):
+            following.__dict__[name] = getattr(self, name).copy()
+        for i, j, value in changes:
+            following.decided[i, j] = value
+        following._mark(given)
+        following._settle({(i, j) for i, j, _ in changes})
+        following.confidences = following._estimate()
+        return following, _moved(self, following)
+
+    def _settle(self, cells: set[tuple[int, int]]) -> None:
+        """Bring Z to the clamped solution after the decisions on these cells changed."""
+        if not cells:
+            return
+        rows, labels = (np.array(part, np.int64) for part in zip(*sorted(cells), strict=True))
+        value = self.decided[rows, labels]
+        free = np.isnan(value)
+        change = value - self._Z[rows, labels]
+        change[free] = self.propagator.residual(
+            self._Z, self._Y, self._Y_hat, rows[free], labels[free]
+        )
+        self.propagator.reclamped(self._Z, self.decided >= 0, rows, labels, change)
+
+    def _estimate(self) -> Matrix:
+        """Return the confidences; those of decided cells as if they were not decided."""
+        Z = self._Z.copy()
+        rows, labels = np.nonzero(~np.isnan(self.decided))
+        Z[rows, labels] += self.propagator.residual(Z, self._Y, self._Y_hat, rows, labels)
+        confidences: Matrix = self.propagator.confidence(Z, self._Y)
+        return confidences
+
+    def _place(self, decision: Verdict) -> tuple[int, int] | None:
+        i, j = self._row_of.get(decision.instance_id), self._label_of.get(decision.label)
+        return None if i is None or j is None or not self.offered[i, j] else (i, j)
+
+    def _mark(self, decisions: Iterable[Verdict]) -> None:
+        """Write the decisions down, the latest last."""
+        values = {"keep": 1.0, "reject": 0.0}
+        for one in decisions:
+            cell = self._place(one)
+            if cell is not None:
+                self.decided[cell] = values.get(one.verdict, np.nan)
+                self.unsure[cell] = one.verdict == "unsure"
+                self.sampled[cell] = bool(getattr(one, "sampled", False))
+
+
+def _moved(before: Reviewer, after: Reviewer) -> Ripple:
+    """Return the cells that moved visibly and are undecided in both."""
+    change = np.abs(after.confidences - before.confidences)
+    free = np.isnan(before.decided) & np.isnan(after.decided) & before.offered
+    rows, labels = np.nonzero(free & (change > 1e-3))
+    order = np.argsort(-change[rows, labels], kind="stable")
+    rows, labels = rows[order], labels[order]
+    return Ripple(rows, labels, before.confidences[rows, labels], after.confidences[rows, labels])

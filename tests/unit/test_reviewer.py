@@ -1,0 +1,131 @@
+import numpy as np
+import pytest
+from finished_run import near_rows
+
+from core.dataset import CandidateDataset
+from core.graphs import build_label_graph
+from core.propagation import Propagator
+from core.review import ORDERS, Reviewer
+from core.store import Decision
+
+N, L = 240, 4
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(8, 6))
+    at = rng.integers(0, 8, N)
+    truth = (rng.random((8, L)) < 0.4).astype(np.uint8)[at]
+    X = (centres[at] + 0.3 * rng.normal(size=(N, 6))).astype(np.float32)
+    candidates = truth | (rng.random((N, L)) < 0.4)
+    return CandidateDataset(X, candidates, truth=truth)
+
+
+@pytest.fixture(scope="module")
+def propagator(data):
+    graphs = near_rows(data.features), build_label_graph(data.candidates)
+    return Propagator(*graphs, alpha=0.5, beta=0.1, n_steps=None)
+
+
+@pytest.fixture(scope="module")
+def Y_hat(data):
+    noise = np.random.default_rng(1).normal(0, 0.25, data.candidates.shape)
+    return np.clip(0.25 + 0.5 * data.truth + noise, 0, 1).astype(np.float32)
+
+
+@pytest.fixture
+def reviewer(data, propagator, Y_hat):
+    return Reviewer(data, propagator, Y_hat)
+
+
+def decision(data, i, j, verdict=None, **more):
+    verdict = verdict or ("keep" if data.truth[i, j] else "reject")
+    cell = {"instance_id": data.ids[i], "label": data.label_names[j]}
+    return Decision(fingerprint="f", annotator="ann", verdict=verdict, **cell, **more)
+
+
+def cells(data, count, seed=0):
+    found = np.argwhere(data.candidates)
+    return np.random.default_rng(seed).permutation(found)[:count]
+
+
+def test_decisions_one_by_one_and_all_at_once_come_to_the_same(data, propagator, Y_hat, reviewer):
+    made = [decision(data, i, j) for i, j in cells(data, 40)]
+    for one in made:
+        reviewer, _ = reviewer.decide([one])
+    fresh = Reviewer(data, propagator, Y_hat, made)
+    np.testing.assert_array_equal(reviewer.decided, fresh.decided)
+    assert np.abs(reviewer.confidences - fresh.confidences).max() < 5e-3
+
+
+def test_undoing_a_decision_takes_its_ripple_back(data, reviewer):
+    (i, j), *_ = cells(data, 1)
+    after, ripple = reviewer.decide([decision(data, i, j)])
+    assert len(ripple.rows)
+    back, _ = after.decide([decision(data, i, j, "undo")])
+    assert np.abs(back.confidences - reviewer.confidences).max() < 1e-3
+    assert np.isnan(back.decided).all()
+
+
+def test_a_ripple_shown_before_is_the_one_that_comes(data, reviewer):
+    (i, j), *_ = cells(data, 1, seed=2)
+    shown = reviewer.ripple(i, j, "reject")
+    _, came = reviewer.decide([decision(data, i, j, "reject")])
+    np.testing.assert_array_equal(shown.rows, came.rows)
+    np.testing.assert_array_equal(shown.after, came.after)
+    moved = np.abs(shown.after - shown.before)
+    assert (np.diff(moved) <= 0).all()
+    assert (i, j) not in set(zip(shown.rows, shown.labels, strict=True))
+
+
+def test_a_decision_is_no_confidence_and_a_confidence_no_decision(data, reviewer):
+    i, j = np.argwhere(data.candidates & (reviewer.confidences > 0.6))[0]
+    after, _ = reviewer.decide([decision(data, i, j, "reject")])
+    assert after.decided[i, j] == 0
+    assert after.confidences[i, j] > 0.3
+    assert not after.proposed[i, j]
+
+
+def test_unsure_cells_are_neither_held_nor_asked_again(data, reviewer):
+    i, j = cells(data, 1)[0]
+    after, ripple = reviewer.decide([decision(data, i, j, "unsure")])
+    assert np.isnan(after.decided[i, j])
+    assert not len(ripple.rows)
+    asked = {(q.row, c) for q in after.questions("doubtful", limit=N) for c in q.cells}
+    assert (i, j) not in asked
+
+
+def test_the_first_lap_draws_ten_cells_of_every_label(data, reviewer):
+    asked = [q for q in reviewer.questions(limit=N) if q.reason == "first lap"]
+    drawn = [cell for q in asked for cell in q.cells]
+    assert all(q.sampled for q in asked)
+    assert [drawn.count(j) for j in range(L)] == [10] * L
+    made = [decision(data, q.row, j, sampled=True) for q in asked for j in q.cells]
+    later, _ = reviewer.decide(made)
+    reasons = [q.reason for q in later.questions(limit=40)]
+    assert reasons.count("audit") == 4
+    assert reasons.count("worth") == 36
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_every_order_asks_only_open_candidates_each_instance_once(data, reviewer, order):
+    reviewer, _ = reviewer.decide([decision(data, i, j) for i, j in cells(data, 30)])
+    found = reviewer.questions(order, labels=[0, 2], rows=range(100), skip_rows={5}, limit=60)
+    rows = [q.row for q in found]
+    assert len(rows) == len(set(rows)) <= 60
+    assert all(row < 100 and row != 5 for row in rows)
+    for q in found:
+        assert q.cells
+        assert set(q.cells) <= {0, 2}
+        assert (data.candidates[q.row, q.cells] == 1).all()
+        assert np.isnan(reviewer.decided[q.row, q.cells]).all()
+
+
+def test_the_same_question_is_asked_of_near_instances(data, reviewer):
+    rows = reviewer.same_question(1, size=12)
+    assert len(rows) == len(set(rows)) == 12
+    assert (data.candidates[rows, 1] == 1).all()
+    X = data.features / np.linalg.norm(data.features, axis=1, keepdims=True)
+    near = (X[rows] @ X[rows[0]]).mean()
+    assert near > (X @ X[rows[0]]).mean() + 0.3
