@@ -43,7 +43,7 @@ def draw_map(run_id: str) -> None:
 def _draw_map(results: Explored, layout: str) -> int | None:
     """Draw tools and map; return the epoch it shows, none for the newest."""
     colour, epoch = _draw_tools(results)
-    event = scatter(maps.packed_map(results, layout, colour, epoch), "explore.map")
+    event = scatter(*maps.packed_map(results, layout, colour, epoch), "explore.map")
     if event.picked is not None and 0 <= event.picked < results.dataset.n_instances:
         state.remember(state.INSTANCE, results.dataset.ids[event.picked])
     if event.lasso:

@@ -16,7 +16,7 @@ import streamlit as st
 
 from core.store import files
 from plain_app.charts import instance_map as charts
-from plain_app.charts.instance_map import Colouring, MapPoints
+from plain_app.charts.instance_map import Colouring, Places
 from plain_app.services.explore import Explored, Matrix, Rows, standing_verdicts
 from plain_app.services.workspace import workspace
 
@@ -44,6 +44,13 @@ class Lasso(NamedTuple):
     corners: tuple[tuple[float, float], ...]
 
 
+class PackedMap(NamedTuple):
+    """A map as the browser takes it: what stays, and what a colouring changes."""
+
+    places: bytes
+    colours: bytes
+
+
 def layouts(run_id: str) -> list[str]:
     """Return the layouts there are, the best first: "umap", "pca" or neither."""
     folder = workspace().runs.folder(run_id)
@@ -67,17 +74,19 @@ def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
     return "working" if _layouts[folder].poll() is None else "failed"
 
 
-def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None) -> bytes:
+def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None) -> PackedMap:
     """Return the map of a run, ready for the browser."""
     run, decided = results.run, ""
     if colour.kind == "decision":
         decided = str(workspace().decisions.count(run.fingerprint))
     revision = "|".join((run.id, results.version, layout, *colour, str(epoch or ""), decided))
-    return _packed(results, str(workspace().folder), layout, colour, epoch, revision)
+    folder = str(workspace().folder)
+    colours = _packed_colours(results, folder, layout, colour, epoch, revision)
+    return PackedMap(_packed_places(folder, run.id, layout), colours)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _packed(
+def _packed_colours(
     _results: Explored,
     folder: str,
     layout: str,
@@ -86,21 +95,24 @@ def _packed(
     revision: str,
 ) -> bytes:
     verdicts = standing_verdicts(_results) if colour.kind == "decision" else {}
-    x, y, _ = placed(_results.run.id, layout)
-    points = MapPoints(x, y, colouring(_results, colour, epoch, verdicts))
-    return charts.pack_map(points, revision, f"{_results.run.id} {layout}")
+    classes = colouring(_results, colour, epoch, verdicts)
+    return charts.pack_colours(classes, revision, f"{_results.run.id} {layout}")
 
 
-def placed(run_id: str, layout: str) -> MapPoints:
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _packed_places(folder: str, run_id: str, layout: str) -> bytes:
+    return charts.pack_places(placed(run_id, layout), f"{run_id} {layout}")
+
+
+def placed(run_id: str, layout: str) -> Places:
     """Return where the instances stand, as the browser is told."""
     return _placed(str(workspace().folder), run_id, layout)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _placed(folder: str, run_id: str, layout: str) -> MapPoints:
+def _placed(folder: str, run_id: str, layout: str) -> Places:
     array = files.read_array(workspace().runs.folder(run_id) / f"layout_{layout}.npy")
-    none = charts.colour_numbers(np.full(len(array), np.nan), "")
-    return charts.map_points(array, none)
+    return charts.place_points(array)
 
 
 def colouring(
@@ -162,8 +174,8 @@ def inside(run_id: str, lasso: Lasso) -> Rows:
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _inside(folder: str, run_id: str, lasso: Lasso) -> Rows:
-    x, y, _ = placed(run_id, lasso.layout)
-    return np.flatnonzero(charts.inside_polygon(x, y, lasso.corners))
+    places = placed(run_id, lasso.layout)
+    return np.flatnonzero(charts.inside_polygon(*places, lasso.corners))
 
 
 def _decision_colouring(results: Explored, verdicts: dict[tuple[int, int], str]) -> Colouring:

@@ -98,7 +98,7 @@ def test_a_run_at_work_is_explored_as_of_its_checkpoint(ready, monkeypatch):
     assert not app.exception
     assert "At work: epoch 0 of 9" in shown(app)
     assert " = **" in shown(app)
-    assert len(app.get("bidi_component")) == 2
+    assert len(app.get("bidi_component")) == 3
 
 
 def test_a_failed_run_tells_why_as_text(workspace):
@@ -123,7 +123,7 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    assert len(app.get("bidi_component")) == 2  # the map, and what marks the instance on it
+    assert len(app.get("bidi_component")) == 3  # places, colours, and what is marked
     assert "UMAP is being computed" in shown(app)
     assert len(app.get("echarts_chart")) == 1
     assert " = **" in shown(app)  # the terms of the evidence and their sum

@@ -29,6 +29,15 @@ _HTML = """
 </div>
 """
 
+_PLACES = """
+let last = null;
+export default function ({ data }) {
+  if (data === last) return;
+  last = window.plainMapPlaces = data;
+  window.dispatchEvent(new CustomEvent("plain-map-places"));
+}
+"""
+
 _MARKS = """
 let last = ""; // only what is new is told: the same may have been changed by hand since
 export default function ({ data }) {
@@ -48,14 +57,19 @@ class MapEvent(NamedTuple):
     lasso: tuple[tuple[float, float], ...]
 
 
-def scatter(packed: bytes, key: str) -> MapEvent:
-    """Draw a packed map (see `charts.instance_map.pack_map`) and return what was done on it."""
-    result = _component()(
-        key=key,
-        data=packed,
-        on_picked_change=_nothing,
-        on_lasso_change=_nothing,
-    )
+def scatter(places: bytes, colours: bytes, key: str) -> MapEvent:
+    """Draw a map packed by `charts.instance_map` and return what was done on it.
+
+    Places travel apart from colours: a message that did not change is not sent again.
+    """
+    with st.container(gap=None):
+        _places_component()(key=f"{key}_places", data=places, height=1)
+        result = _component()(
+            key=key,
+            data=colours,
+            on_picked_change=_nothing,
+            on_lasso_change=_nothing,
+        )
     corners = getattr(result, "lasso", None) or ()
     return MapEvent(
         getattr(result, "picked", None), tuple((float(x), float(y)) for x, y in corners)
@@ -75,6 +89,11 @@ def _nothing() -> None:
 def _component() -> Any:
     js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("map.js", "map.css"))
     return st.components.v2.component("plain_map", html=_HTML, css=css, js=js)
+
+
+@cache
+def _places_component() -> Any:
+    return st.components.v2.component("plain_map_places", js=_PLACES)
 
 
 @cache

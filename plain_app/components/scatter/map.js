@@ -11,7 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   let map = maps.get(parentElement);
   if (!map) maps.set(parentElement, (map = createMap(parentElement)));
   map.send = setTriggerValue;
-  if (data instanceof Uint8Array) map.show(unpack(data));
+  if (data instanceof Uint8Array) map.show(data);
   return () => map.destroy();
 }
 
@@ -19,14 +19,17 @@ function unpack(bytes) {
   const buffer = bytes.slice().buffer; // a copy that begins at a multiple of four
   const [size, n] = new Uint32Array(buffer, 0, 2);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const at = 8 + size;
-  return {
-    ...head,
-    n,
-    x: new Float32Array(buffer, at, n),
-    y: new Float32Array(buffer, at + 4 * n, n),
-    value: new Uint8Array(buffer, at + 8 * n, n),
-  };
+  return { ...head, n, buffer, at: 8 + size };
+}
+
+function unpackPlaces(bytes) {
+  const { layout, n, buffer, at } = unpack(bytes);
+  return { layout, x: new Float32Array(buffer, at, n), y: new Float32Array(buffer, at + 4 * n, n) };
+}
+
+function unpackColours(bytes) {
+  const { buffer, at, ...head } = unpack(bytes);
+  return { ...head, value: new Uint8Array(buffer, at, head.n) };
 }
 
 function createMap(root) {
@@ -41,9 +44,22 @@ function createMap(root) {
   let asked = 0;
   const map = { send: () => {}, show, destroy };
 
-  function show(next) {
-    if (points?.layout !== next.layout) view.reset();
-    points = next;
+  let places = null;
+  let colours = null;
+
+  function show(data) {
+    colours = unpackColours(data);
+    place();
+  }
+
+  /** Draw once colours and places are there and belong together. */
+  function place() {
+    const sent = window.plainMapPlaces;
+    if (!colours || !sent) return;
+    if (places?.layout !== colours.layout) places = unpackPlaces(sent);
+    if (places.layout !== colours.layout) return;
+    if (points?.layout !== places.layout) view.reset();
+    points = { ...colours, ...places };
     colour();
   }
 
@@ -52,9 +68,9 @@ function createMap(root) {
     const wanted = `${points.revision} ${theme.key}`;
     if (wanted === shown || !frame.clientWidth) return;
     const start = performance.now();
-    const colours = palette(points, theme);
-    drawLegend(part("legend"), points, colours);
-    painter.load(points, colours, theme);
+    const inks = palette(points, theme);
+    drawLegend(part("legend"), points, inks);
+    painter.load(points, inks, theme);
     paint();
     shown = wanted;
     frame.dataset.drawn = points.revision; // what tests wait for
@@ -144,11 +160,13 @@ function createMap(root) {
     if (shown) paintMarks();
   };
   window.addEventListener("plain-map-marks", marked);
+  window.addEventListener("plain-map-places", place);
 
   function destroy() {
     resized.disconnect();
     dark.removeEventListener("change", themed);
     window.removeEventListener("plain-map-marks", marked);
+    window.removeEventListener("plain-map-places", place);
     painter.destroy();
     maps.delete(root);
   }
