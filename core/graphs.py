@@ -28,6 +28,8 @@ EXACT_LIMIT = 16_384
 _BLOCK = 2**22
 """Similarities held at once by the exact search (16 MB, near a processor's cache)."""
 
+Found = tuple[npt.NDArray[np.float32], npt.NDArray[Any]]
+
 _RECALL_QUERIES = 1000
 _RECALL_TARGET = 0.95
 _MAX_PROBES = 32
@@ -78,6 +80,32 @@ class LabelGraph:
         return int(self.weights.shape[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Neighbors:
+    """The nearest rows of every row, the most similar first; a row may be among its own.
+
+    One search serves every graph with fewer neighbours or another exponent.
+    """
+
+    cosines: npt.NDArray[np.float32]  # (n, k + 1)
+    rows: npt.NDArray[Any]  # (n, k + 1), negative where there is none
+    search: str
+    recall: float | None
+
+    @property
+    def k(self) -> int:
+        """The most neighbours a graph can have."""
+        return int(self.rows.shape[1]) - 1
+
+    def graph(self, k: int, rho: float) -> InstanceGraph:
+        """Return the graph that `build_instance_graph` makes with these settings."""
+        k = min(k, self.k)
+        S = _similarities(self.cosines[:, : k + 1], self.rows[:, : k + 1], k)
+        S.data **= np.float32(rho)
+        graph = InstanceGraph.from_affinity(S + S.T, self.search)
+        return InstanceGraph(graph.affinity, graph.normalized, self.search, self.recall)
+
+
 def build_instance_graph(
     X: Any,
     k: int = 10,
@@ -99,6 +127,13 @@ def build_instance_graph(
     device : torch device of the exact search
     """
     PlainConfig(k=k, rho=rho)
+    return find_neighbors(X, k, search=search, seed=seed, device=device).graph(k, rho)
+
+
+def find_neighbors(
+    X: Any, k: int, *, search: str = "auto", seed: int = 0, device: str = "cpu"
+) -> Neighbors:
+    """Search the k nearest other rows of every row; parameters as of `build_instance_graph`."""
     problems: list[Problem] = []
     X = as_features(X, problems)
     if not problems and X.shape[0] < MIN_INSTANCES:
@@ -109,16 +144,12 @@ def build_instance_graph(
     n = X.shape[0]
     k = min(k, n - 1)
     if sp.issparse(X):
-        S, recall, search = _nearest_sparse(_unit_sparse(X), k), 1.0, "sparse"
-    else:
-        X = _unit_dense(X)
-        if search == "ivf" or (search == "auto" and n > EXACT_LIMIT):
-            S, recall, search = *_nearest_ivf(X, k, seed), "ivf"
-        else:
-            S, recall, search = _nearest_exact(X, k, device), 1.0, "exact"
-    S.data **= np.float32(rho)
-    graph = InstanceGraph.from_affinity(S + S.T, search)
-    return InstanceGraph(graph.affinity, graph.normalized, search, recall)
+        return Neighbors(*_nearest_sparse(_unit_sparse(X), k), "sparse", 1.0)
+    X = _unit_dense(X)
+    if search == "ivf" or (search == "auto" and n > EXACT_LIMIT):
+        cosines, rows, recall = _nearest_ivf(X, k, seed)
+        return Neighbors(cosines, rows, "ivf", recall)
+    return Neighbors(*_nearest_exact(X, k, device), "exact", 1.0)
 
 
 def build_label_graph(Y: Any) -> LabelGraph:
@@ -158,19 +189,18 @@ def _unit_sparse(X: sp.csr_array) -> sp.csr_array:
     return sp.csr_array(sp.diags_array(scale, format="csr") @ X, dtype=np.float32)
 
 
-def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> sp.csr_array:
+def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> Found:
     """Search by blocks of a matrix product: what faiss's flat index does, 2 to 4 times faster."""
     import torch
 
     rows = torch.as_tensor(X, device=device)
     block = max(64, _BLOCK // len(X))
     best = [torch.topk(part @ rows.T, k + 1) for part in torch.split(rows, block)]
-    cosines = torch.cat([values for values, _ in best]).cpu().numpy()
-    neighbors = torch.cat([at for _, at in best]).cpu().numpy()
-    return _similarities(cosines, neighbors, np.arange(len(X)), k)
+    cosines, found = (torch.cat(part).cpu().numpy() for part in zip(*best, strict=True))
+    return cosines, found
 
 
-def _nearest_ivf(X: npt.NDArray[np.float32], k: int, seed: int) -> tuple[sp.csr_array, float]:
+def _nearest_ivf(X: npt.NDArray[np.float32], k: int, seed: int) -> tuple[Any, Any, float]:
     """Search an inverted file, with as many lists as the recall target or `_MAX_PROBES` allows."""
     import faiss
 
@@ -188,10 +218,10 @@ def _nearest_ivf(X: npt.NDArray[np.float32], k: int, seed: int) -> tuple[sp.csr_
         index.nprobe *= 2
         _, found = index.search(X[queries], k + 1)
         recall = _recall(found, exact, queries, k)
-    return _similarities(*index.search(X, k + 1), np.arange(n), k), recall
+    return *index.search(X, k + 1), recall
 
 
-def _nearest_sparse(X: sp.csr_array, k: int) -> sp.csr_array:
+def _nearest_sparse(X: sp.csr_array, k: int) -> Found:
     from sparse_dot_topn import sp_matmul_topn
 
     X = sp.csr_matrix(X)
@@ -201,7 +231,7 @@ def _nearest_sparse(X: sp.csr_array, k: int) -> sp.csr_array:
     cosines = np.zeros((S.shape[0], k + 1), np.float32)
     place = np.arange(S.nnz) - np.repeat(S.indptr[:-1], np.diff(S.indptr))
     neighbors[rows, place], cosines[rows, place] = S.indices, S.data
-    return _similarities(cosines, neighbors, np.arange(S.shape[0]), k)
+    return cosines, neighbors
 
 
 def _others(
@@ -214,10 +244,10 @@ def _others(
 
 
 def _similarities(
-    cosines: npt.NDArray[np.float32], neighbors: npt.NDArray[Any], rows: npt.NDArray[Any], k: int
+    cosines: npt.NDArray[np.float32], neighbors: npt.NDArray[Any], k: int
 ) -> sp.csr_array:
-    kept = _others(neighbors, rows, k) & (cosines > 0)
-    n = len(rows)
+    n = len(neighbors)
+    kept = _others(neighbors, np.arange(n), k) & (cosines > 0)
     starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     data = np.clip(cosines[kept], 0, 1).astype(np.float32)
     return sp.csr_array((data, neighbors[kept].astype(np.int64), starts), shape=(n, n))

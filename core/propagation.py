@@ -133,6 +133,26 @@ class Propagator:
         Z = self._clenshaw(self._p + self.eta * self._q, Y, self._q, Y_hat)
         return balance(Z, Y, "minmax") if rescale else Z
 
+    def propagate_row(self, i: int, Y: Matrix, Y_hat: Matrix) -> Matrix:
+        """Return row i of Z, not rescaled, without propagating the others.
+
+        Row i of A_x^r B A_y^s is (A_x^r e_i)' B A_y^s: a few vectors instead of a matrix.
+        """
+        if self.degree > _SEPARABLE:
+            row: Matrix = self.propagate(Y, Y_hat, rescale=False)[i]
+            return row
+        n, Z = self.degree + 1, np.zeros(self.shape[1])
+        U = np.stack([*_powers(self._A_x, i, self.shape[0], n)]).astype(np.float32)
+        terms = []
+        for c, values in ((self._p + self.eta * self._q, Y), (self._q, Y_hat)):
+            powers = np.zeros(n)
+            powers[: len(c)] = np.append(chebyshev.cheb2poly(c), np.zeros(n))[: len(c)]
+            W = np.array([[_weight(powers, r, s) for s in range(n)] for r in range(n)])
+            terms.append(W.T @ (U @ values))
+        for term in (terms[0] + terms[1])[::-1]:
+            Z = term if self._A_y is None else Z @ self._A_y / 2 + term
+        return Z.astype(np.float32)
+
     def confidence(self, Z: Any, Y: Any) -> Any:
         """Return what Z, not rescaled, says of each candidate beyond its being one; 0 elsewhere.
 

@@ -188,7 +188,7 @@ def _train(
 
     from core.trainer import PlainTrainer
 
-    torch.set_num_threads(_n_threads())
+    torch.set_num_threads(n_threads())
     folder = workspace.runs.folder(run.id)
     record = _Record(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
@@ -361,7 +361,7 @@ def _already_running(run_id: str) -> StoreError:
 def _spawn(workspace: Workspace, run_id: str) -> None:
     command = [sys.executable, "-m", "core", "work", run_id, "--workspace", str(workspace.folder)]
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    limits = {**dict.fromkeys(names, str(_n_threads())), "OMP_WAIT_POLICY": "PASSIVE"}
+    limits = {**dict.fromkeys(names, str(n_threads())), "OMP_WAIT_POLICY": "PASSIVE"}
     with (workspace.runs.folder(run_id) / "worker.log").open("ab") as log:
         child = subprocess.Popen(
             command,
@@ -375,7 +375,7 @@ def _spawn(workspace: Workspace, run_id: str) -> None:
     _children.append(child)
 
 
-def _n_threads() -> int:
+def n_threads() -> int:
     """Return the threads of a run, at most 8; PLAIN_THREADS in the environment overrides."""
     return int(os.environ.get("PLAIN_THREADS", min(os.cpu_count() or 1, 8)))
 

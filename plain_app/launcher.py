@@ -189,7 +189,9 @@ def _run(port: int) -> None:
     import streamlit as st
     from starlette.middleware import Middleware
 
-    app = st.App(HERE / "app.py", middleware=[Middleware(SecurityHeaders)])
+    from plain_app.api import routes
+
+    app = st.App(HERE / "app.py", routes=routes(), middleware=[Middleware(SecurityHeaders)])
     try:
         app.run(config={**PINNED, "server.port": port})
     except KeyboardInterrupt:

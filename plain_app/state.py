@@ -30,9 +30,11 @@ def current() -> AppState:
     return AppState(*chosen)
 
 
-def choose(*, fingerprint: str | None = None, run_id: str | None = None) -> None:
-    """Choose a data set or run from the next rerun on; "" as run means none."""
-    wanted = {DATA: fingerprint, RUN: run_id}
+def choose(
+    *, fingerprint: str | None = None, run_id: str | None = None, annotator: str | None = None
+) -> None:
+    """Choose a data set, run or annotator from the next rerun on; "" as run means none."""
+    wanted = {DATA: fingerprint, RUN: run_id, ANNOTATOR: annotator}
     pending = st.session_state.setdefault(_PENDING, {})
     pending |= {key: value for key, value in wanted.items() if value is not None}
 

@@ -40,6 +40,11 @@ def speed_tables(result: dict[str, Any]) -> list[tuple[str, Rows]]:
             rows.append([stage, *seconds, f"{ratio:.1f}×"])
         shape = " × ".join(f"{size:,}" for size in one["shape"])
         tables.append((f"{one['epochs']} epochs of `paper` on {one['set']} ({shape})", rows))
+    recording = result["recording"]
+    rows = [["alone", "recorded", "overhead"]]
+    times = [f"{1000 * recording[how]:.2f} ms" for how in ("alone", "recorded")]
+    rows.append([*times, f"{recording['overhead']:.1%}"])
+    tables.append(("One epoch at 5,000 × 100 × 7, alone and recorded in a workspace", rows))
     search = result["search"]
     rows = [["exact", "approximate", "ratio", "recall@10"]]
     values = [f"{search['exact']:.1f} s", f"{search['ivf']:.1f} s", f"{search['ratio']:.1f}×"]

@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -89,6 +90,48 @@ def compare_propagation(one: BenchmarkSet, repeats: int = 5) -> dict[str, Any]:
     }
 
 
+def compare_recording(epochs: int = 150, repeats: int = 3) -> dict[str, Any]:
+    """Time the same training alone and as a recorded run of a workspace, in turns."""
+    import torch
+
+    from core import worker
+    from core.dataset import CandidateDataset
+    from core.store import Workspace
+    from core.trainer import PlainTrainer
+
+    one, config = clusters(5000, 100, 7), PlainConfig.preset("paper", epochs=epochs, device="cpu")
+    dataset = CandidateDataset(one.X, one.noisy(1, seed=0))
+    alone, recorded = [], []
+    with TemporaryDirectory() as folder:
+        workspace = Workspace(folder)
+        fingerprint = workspace.add_dataset(dataset, one.name)
+        torch.set_num_threads(worker.n_threads())
+        for _ in range(repeats):
+            clock = _EpochClock()
+            for event in PlainTrainer(config).epochs(dataset):
+                clock(event)
+            alone.append(clock.seconds())
+            run, clock = workspace.runs.create(fingerprint, config), _EpochClock()
+            worker.run_training(workspace, run.id, on_event=clock)
+            recorded.append(clock.seconds())
+    result = {"alone": min(alone) / epochs, "recorded": min(recorded) / epochs}
+    return {**result, "overhead": result["recorded"] / result["alone"] - 1}
+
+
+class _EpochClock:
+    """Notes when epochs are told, from the graphs to the last."""
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+
+    def __call__(self, event: Any) -> None:
+        if event.kind in ("graphs_built", "epoch"):
+            self._times.append(perf_counter())
+
+    def seconds(self) -> float:
+        return self._times[-1] - self._times[0]
+
+
 def compare_search(n: int = 100_000, d: int = 128) -> dict[str, Any]:
     """Time the approximate instance graph beside the exact one on clustered data."""
     from core.graphs import build_instance_graph
@@ -129,6 +172,8 @@ def run(data: Path | None, epochs: int, progress: Progress) -> dict[str, Any]:
     for one in (clusters(5000, 100, 7), large):
         progress(f"{epochs} epochs on {one.name} beside the reference")
         result["whole"].append(compare(one, epochs))
+    progress("epochs recorded in a workspace beside epochs alone")
+    result["recording"] = compare_recording()
     progress("approximate beside exact neighbours at 100k")
     result["search"] = compare_search()
     progress("growth from 10k to 100k instances")

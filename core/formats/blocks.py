@@ -7,7 +7,7 @@ columns. Wide, mostly empty tables are kept sparse.
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -37,31 +37,42 @@ class RowBlock:
     def __init__(self, width: int, dtype: type[np.generic], rows: int) -> None:
         self._columns: npt.NDArray[Any] = np.empty((width, max(1, rows)), dtype)
         self._n = 0
+        self._copying: list[Future[None]] = []
 
     def add(self, columns: Columns) -> None:
-        end = self._n + len(columns[0])
+        """Copy the columns; many values in threads, which `array` waits for."""
+        start, end = self._n, self._n + len(columns[0])
         self._reserve(end)
-        if len(columns) * (end - self._n) < _WORTH_THREADS:
-            self._fill(slice(None), columns, end)
+        if len(columns) * (end - start) < _WORTH_THREADS:
+            _copy(columns, self._columns[:, start:end])
         else:
-            shares = [slice(i, i + _SHARE) for i in range(0, len(columns), _SHARE)]
-            list(_threads().map(lambda some: self._fill(some, list(columns[some]), end), shares))
+            for i in range(0, len(columns), _SHARE):
+                some, target = columns[i : i + _SHARE], self._columns[i : i + _SHARE, start:end]
+                self._copying.append(_threads().submit(_copy, some, target))
         self._n = end
 
     def array(self) -> npt.NDArray[Any]:
+        self._settle()
         return self._columns[:, : self._n].T
 
-    def _fill(self, at: slice, columns: Columns, end: int) -> None:
-        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is told
-            for target, column in zip(self._columns[at], columns, strict=True):
-                target[self._n : end] = column
+    def _settle(self) -> None:
+        for copying in self._copying:
+            copying.result()
+        self._copying.clear()
 
     def _reserve(self, n: int) -> None:
         width, reserved = self._columns.shape
         if n > reserved:
+            self._settle()
             larger = np.empty((width, max(n, 2 * reserved)), self._columns.dtype)
             larger[:, : self._n] = self._columns[:, : self._n]
             self._columns = larger
+
+
+def _copy(columns: Columns, targets: npt.NDArray[Any]) -> None:
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is told
+        for target, column in zip(targets, columns, strict=True):
+            target[:] = column
 
 
 class FeatureBlock:

@@ -7,6 +7,7 @@ Judges by names first, then by the first rows' values. Order matters: what a nam
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -427,8 +428,9 @@ def _kind(values: Sequence[Any]) -> Kind:
 
 def _are_nearly_all_numbers(texts: Sequence[str]) -> bool:
     """Whether a column is meant to hold numbers; a few wrong cells shall be told, not hidden."""
-    n_numbers = sum(parse_number(text) is not None for text in texts)
-    return bool(texts) and n_numbers >= NEARLY_ALL * len(texts)
+    other = (text for text in texts if parse_number(text) is None)
+    allowed = int((1 - NEARLY_ALL) * len(texts) + 1e-9)
+    return bool(texts) and next(islice(other, allowed, None), None) is None
 
 
 def _hold_numbers(texts: Sequence[str]) -> bool:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from core.dataset import CandidateDataset
 from core.propagation import Propagator
+from core.review.learner import CellFeatures, Learner
 from core.review.queue import Order, Question, State, ask, is_settled, near
 from core.review.resolve import Verdict
 
@@ -80,8 +81,11 @@ class Reviewer:
         self.decided = np.full(shape, np.nan, np.float32)
         self.sampled, self.unsure = np.zeros(shape, bool), np.zeros(shape, bool)
         self._mark(decisions)
+        nothing = np.full(shape, np.nan, np.float32)
+        self._Z_start = propagator.clamped(self._Y, self._Y_hat, nothing)
         self._Z = propagator.clamped(self._Y, self._Y_hat, self.decided)
-        self.confidences = self._estimate()
+        self._learner = Learner(CellFeatures.of(dataset, self._start(), seed))
+        self._relearn()
 
     @property
     def proposed(self) -> npt.NDArray[np.bool_]:
@@ -151,35 +155,68 @@ class Reviewer:
     ) -> tuple["Reviewer", Ripple]:
         following = object.__new__(type(self))
         following.__dict__.update(self.__dict__)
-        for name in ("decided", "sampled", "unsure", "_Z"):
+        for name in ("decided", "sampled", "unsure", "_Z", "_moved", "_log_odds", "confidences"):
             following.__dict__[name] = getattr(self, name).copy()
         for i, j, value in changes:
             following.decided[i, j] = value
         following._mark(given)
-        following._settle({(i, j) for i, j, _ in changes})
-        following.confidences = following._estimate()
+        cells = {(i, j) for i, j, _ in changes}
+        rows = following._settle(cells)
+        fit = self._learner.update(
+            self._fit, following.decided, following._moved, {j for _, j in cells}, len(cells)
+        )
+        following._fit = fit
+        if given and self._learner.is_stale(fit):
+            following._relearn()
+        else:
+            following._estimate(rows, {j for _, j in cells})
         return following, _moved(self, following)
 
-    def _settle(self, cells: set[tuple[int, int]]) -> None:
-        """Bring Z to the clamped solution after the decisions on these cells changed."""
+    def _settle(self, cells: set[tuple[int, int]]) -> Rows:
+        """Bring Z to the clamped solution after these cells changed; return the rows it moved."""
         if not cells:
-            return
+            return np.empty(0, np.int64)
         rows, labels = (np.array(part, np.int64) for part in zip(*sorted(cells), strict=True))
         value = self.decided[rows, labels]
         free = np.isnan(value)
         change = value - self._Z[rows, labels]
-        change[free] = self.propagator.residual(
-            self._Z, self._Y, self._Y_hat, rows[free], labels[free]
-        )
-        self.propagator.reclamped(self._Z, self.decided >= 0, rows, labels, change)
+        change[free] = self._residual(rows[free], labels[free])
+        touched = self.propagator.reclamped(self._Z, self.decided >= 0, rows, labels, change)
+        self._moved[touched] = self._movement(touched)
+        return touched
 
-    def _estimate(self) -> Matrix:
-        """Return the confidences; those of decided cells as if they were not decided."""
-        Z = self._Z.copy()
-        rows, labels = np.nonzero(~np.isnan(self.decided))
-        Z[rows, labels] += self.propagator.residual(Z, self._Y, self._Y_hat, rows, labels)
-        confidences: Matrix = self.propagator.confidence(Z, self._Y)
-        return confidences
+    def _residual(self, rows: Rows, labels: Rows) -> Matrix:
+        return self.propagator.residual(self._Z, self._Y, self._Y_hat, rows, labels)
+
+    def _movement(self, rows: Rows) -> Matrix:
+        """Return how far decisions moved the cells of these rows, decided ones by the others."""
+        moved: Matrix = self._Z[rows] - self._Z_start[rows]
+        at, labels = np.nonzero(~np.isnan(self.decided[rows]))
+        moved[at, labels] += self._residual(rows[at], labels)
+        return np.asarray(moved * np.float32(1 + self.propagator.eta))
+
+    def _start(self) -> Matrix:
+        """Return the log-odds before any decision."""
+        p = np.clip(self.propagator.confidence(self._Z_start, self._Y), 0.01, 0.99)
+        return np.asarray(np.log(p / (1 - p)), np.float32)
+
+    def _relearn(self) -> None:
+        everywhere: Rows = np.arange(len(self.decided), dtype=np.int64)
+        self._moved: Matrix = self._movement(everywhere)
+        self._fit = self._learner.fit(self.decided, self._moved, getattr(self, "_fit", None))
+        self._log_odds = np.zeros(self.decided.shape, np.float32)
+        self.confidences = np.zeros(self.decided.shape, np.float32)
+        self._estimate(everywhere[:0], range(self.dataset.n_labels))
+
+    def _estimate(self, rows: Rows, labels: Iterable[int]) -> None:
+        """Compute the confidences of whole labels, and in these rows of all labels."""
+        whole = set(labels)
+        for j in range(self.dataset.n_labels):
+            at = np.flatnonzero(self.offered[:, j]) if j in whole else rows[self.offered[rows, j]]
+            if len(at):
+                found = self._learner.log_odds(self._fit, j, at, self.decided, self._moved)
+                self._log_odds[at, j] = found
+                self.confidences[at, j] = 1 / (1 + np.exp(-np.clip(found, -30, 30)))
 
     def _place(self, decision: Verdict) -> tuple[int, int] | None:
         i, j = self._row_of.get(decision.instance_id), self._label_of.get(decision.label)

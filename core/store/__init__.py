@@ -6,6 +6,7 @@ from core.store.decisions import Decision, DecisionStore
 from core.store.labels import LabelChange, LabelStore
 from core.store.lanes import LaneStore
 from core.store.runs import RunRow, RunState, RunStore
+from core.store.studies import StudyRow, StudyStore
 from core.store.workspace import DatasetRow, Workspace
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "RunRow",
     "RunState",
     "RunStore",
+    "StudyRow",
+    "StudyStore",
     "Workspace",
     "automatic_backup",
     "backup",

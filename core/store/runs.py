@@ -94,7 +94,7 @@ class RunStore:
         self, fingerprint: str, config: PlainConfig, name: str = "", note: str = ""
     ) -> RunRow:
         """Queue a run on a data set of this workspace."""
-        run_id = _new_id()
+        run_id = new_id()
         row = {
             "id": run_id,
             "fingerprint": fingerprint,
@@ -334,7 +334,7 @@ def clean(text: str) -> str:
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
-def _new_id() -> str:
+def new_id() -> str:
     """Nine characters of time in milliseconds, four of chance: sorts by age, fits any path."""
     stamp = time.time_ns() // 1_000_000
     digits = "".join(_ALPHABET[stamp >> shift & 31] for shift in range(40, -1, -5))

@@ -5,6 +5,7 @@
     datasets/<fingerprint>/       features.npy or .npz (CSR), candidates.npy, meta.json,
                                   truth.npy and display.parquet where there are such
     runs/<run id>/                what a run leaves behind
+    studies.db, studies/<id>/     trials of studies, and what they leave behind
     backups/plain-<time>.db
 
 A data set's folder is written under a temporary name and renamed, so it is whole or absent. Its
@@ -35,6 +36,7 @@ from core.store.labels import LabelStore
 from core.store.lanes import LaneStore
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
+from core.store.studies import StudyStore
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +79,7 @@ class Workspace:
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
         self.runs = RunStore(self.database, self.folder)
         self.decisions = DecisionStore(self.database)
+        self.studies = StudyStore(self.database, self.folder)
         self.lanes = LaneStore(self.database)
         self.labels = LabelStore(self.database)
 

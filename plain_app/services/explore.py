@@ -65,6 +65,10 @@ class Explored:
         return {name: row for row, name in enumerate(self.dataset.ids)}
 
     @cached_property
+    def label_of(self) -> dict[str, int]:
+        return {name: at for at, name in enumerate(self.dataset.label_names)}
+
+    @cached_property
     def cells(self) -> tuple[Rows, Rows]:
         """Instances and labels of the candidate cells, in the order of the history."""
         rows, labels = np.nonzero(self.dataset.candidates)
@@ -239,14 +243,16 @@ def instance_table(
     table["least"] = [float(values[part].min(initial=1)) for part in parts]
     table["candidates"] = [[names[at] for at in labels[part]] for part in parts]
     for name in results.text_columns[:2]:
-        table[f"{name} "] = [_short(dataset.display[name].iloc[row]) for row in rows]
+        table[f"{name} "] = [short_text(dataset.display[name].iloc[row]) for row in rows]
     return pd.DataFrame(table)
 
 
 def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
     """Return what there is to read of an instance, one column per line."""
     display = results.dataset.display
-    values = ((name, _short(display[name].iloc[row], limit)) for name in results.text_columns[:4])
+    values = (
+        (name, short_text(display[name].iloc[row], limit)) for name in results.text_columns[:4]
+    )
     return "\n".join(f"{name}: {value}" for name, value in values)
 
 
@@ -288,7 +294,8 @@ def _can_colour(column: "pd.Series[Any]") -> bool:
     return sample.nunique() <= max(20, len(sample) // 10)
 
 
-def _short(value: Any, limit: int = 300) -> str:
+def short_text(value: Any, limit: int = 300) -> str:
+    """Return a value of a display column as text of limited length."""
     if isinstance(value, float):
         return "" if value != value else f"{value:.4g}"
     return "" if value is None else str(value)[:limit]

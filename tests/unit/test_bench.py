@@ -35,6 +35,11 @@ def test_growth_measures_each_size_in_its_own_process():
     assert isinstance(speed.exponent(growth), float)
 
 
+def test_recording_is_timed_beside_the_same_training_alone():
+    result = speed.compare_recording(epochs=2, repeats=1)
+    assert result["overhead"] == result["recorded"] / result["alone"] - 1
+
+
 def test_a_section_is_replaced_and_the_rest_kept(tmp_path):
     path = tmp_path / "benchmarks.md"
     report.write_section(path, "one", "first")

@@ -1,0 +1,205 @@
+"""`plain bench effort`: how many decisions a person makes until nearly all labels are right.
+
+A simulated annotator knows the truth (and may err now and then) and answers in the order of each
+strategy. A cell is right when its resolved label - the decision, else the confidence at 0.5 -
+equals the truth; all candidate cells count. Every strategy begins with the same first lap of random
+cells, whose answers count. Strategies without feedback keep the confidences of that moment:
+
+- random: any order; random, learning: any order, but every answer is learned from, as ours does
+- least confident first: nearest to 0.5 first
+- cleanlab: lowest self-confidence of a given label first, its ranking of label issues per class
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.config import PlainConfig
+from core.dataset import CandidateDataset
+from core.propagation import Propagator
+from core.review import Reviewer
+
+TARGETS = (0.95, 0.99)
+N_STEPS = 200
+"""How often the queue is made anew on the way through all cells."""
+
+Cells = list[tuple[int, int]]
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A decision of the simulated annotator."""
+
+    instance_id: str
+    label: str
+    verdict: Any
+    sampled: bool = False
+    annotator: str = "simulated"
+    time: str = ""
+
+
+def run(
+    sets: list[tuple[str, CandidateDataset]],
+    *,
+    preset: str = "studio",
+    errors: float = 0.0,
+    seed: int = 0,
+    progress: Progress = lambda _: None,
+) -> Iterator[dict[str, Any]]:
+    """Yield, for every set, the curve and the decisions to each target of every strategy."""
+    for name, dataset in sets:
+        progress(f"{name}: training")
+        reviewer = _trained(dataset, PlainConfig.preset(preset, seed=seed), seed)
+        annotator = _Annotator(dataset, errors, seed)
+        reviewer, _ = reviewer.decide(annotator.answers(_first_lap(reviewer), sampled=True))
+        curves = {}
+        for strategy, choose in {"ours": _by_worth, "random, learning": _at_random(seed)}.items():
+            progress(f"{name}: {strategy}")
+            curves[strategy] = _learning(reviewer, annotator, choose)
+        for strategy, order in _fixed_orders(reviewer, seed).items():
+            curves[strategy] = _fixed(reviewer, annotator, order)
+        yield summary(name, int(reviewer.offered.sum()), errors, curves)
+
+
+def summary(
+    name: str, n_cells: int, errors: float, curves: dict[str, list[tuple[int, float]]]
+) -> dict[str, Any]:
+    """Return the decisions every strategy needs, and as a share of what random order needs."""
+    needed = {
+        strategy: {str(target): needed_for(curve, target) for target in TARGETS}
+        for strategy, curve in curves.items()
+    }
+    share = {
+        strategy: {target: _ratio(count, needed["random"][target]) for target, count in one.items()}
+        for strategy, one in needed.items()
+    }
+    return {
+        "set": name,
+        "n_cells": n_cells,
+        "errors": errors,
+        "decisions": needed,
+        "share_of_random": share,
+        "curves": curves,
+    }
+
+
+def needed_for(curve: list[tuple[int, float]], target: float) -> int | None:
+    """Return after how many decisions the share of right cells first reaches the target."""
+    return next((count for count, right in curve if right >= target), None)
+
+
+def share_right(reviewer: Reviewer, decided: npt.NDArray[Any]) -> float:
+    """Return the share of candidate cells whose resolved label is true."""
+    resolved = np.where(np.isnan(decided), reviewer.confidences >= 0.5, decided)
+    truth = np.asarray(reviewer.dataset.truth)
+    return float((resolved == truth)[reviewer.offered].mean())
+
+
+class _Annotator:
+    """Knows the truth, and errs as often as told, always on the same cells."""
+
+    def __init__(self, dataset: CandidateDataset, errors: float, seed: int) -> None:
+        wrong = np.random.default_rng([seed, 1]).random(dataset.candidates.shape) < errors
+        self._dataset = dataset
+        self.says = np.asarray(dataset.truth) ^ wrong
+
+    def answers(self, cells: Cells, sampled: bool = False) -> list[Answer]:
+        ids, names = self._dataset.ids, self._dataset.label_names
+        return [
+            Answer(ids[i], names[j], "keep" if self.says[i, j] else "reject", sampled)
+            for i, j in cells
+        ]
+
+
+def _trained(dataset: CandidateDataset, config: PlainConfig, seed: int) -> Reviewer:
+    from core.trainer import PlainTrainer
+
+    trainer = PlainTrainer(config)
+    for _ in trainer.epochs(dataset):
+        pass
+    assert trainer.instance_graph is not None
+    assert trainer.label_graph is not None
+    names = ("alpha", "beta", "eta", "gamma", "n_steps")
+    weights = {name: getattr(config, name) for name in names}
+    propagator = Propagator(trainer.instance_graph, trainer.label_graph, **weights)
+    return Reviewer(dataset, propagator, trainer.predictions, seed=seed)
+
+
+def _first_lap(reviewer: Reviewer) -> Cells:
+    questions = reviewer.questions(limit=reviewer.dataset.n_instances)
+    return [(one.row, j) for one in questions if one.reason == "first lap" for j in one.cells]
+
+
+def _learning(
+    reviewer: Reviewer, annotator: _Annotator, choose: Callable[[Reviewer, int], Any]
+) -> list[tuple[int, float]]:
+    """Answer, let the reviewer learn, and ask again, until all of it is right enough."""
+    n_cells = int(reviewer.offered.sum())
+    size, curve = max(5, n_cells // N_STEPS), []
+    while True:
+        decided = int((~np.isnan(reviewer.decided)).sum())
+        curve.append((decided, share_right(reviewer, reviewer.decided)))
+        if curve[-1][1] >= max(TARGETS) or decided == n_cells:
+            return curve
+        cells, drawn = choose(reviewer, size)
+        reviewer, _ = reviewer.decide(
+            [*annotator.answers(cells), *annotator.answers(drawn, sampled=True)]
+        )
+
+
+def _by_worth(reviewer: Reviewer, size: int) -> tuple[Cells, Cells]:
+    """Return what our queue asks next, and of that what it drew at random."""
+    asked: Cells = []
+    drawn: Cells = []
+    for one in reviewer.questions(limit=size):
+        (drawn if one.sampled else asked).extend((one.row, j) for j in one.cells)
+    if not asked and not drawn:  # all that is left is settled
+        drawn = _at_random(0)(reviewer, size)[1]
+    return asked, drawn
+
+
+def _at_random(seed: int) -> Callable[[Reviewer, int], tuple[Cells, Cells]]:
+    def choose(reviewer: Reviewer, size: int) -> tuple[Cells, Cells]:
+        order = np.random.default_rng([seed, 2]).random(reviewer.offered.shape)
+        free = np.where(reviewer.offered & np.isnan(reviewer.decided), order, np.inf)
+        return [], _first(free, size)
+
+    return choose
+
+
+def _fixed(
+    reviewer: Reviewer, annotator: _Annotator, order: npt.NDArray[Any]
+) -> list[tuple[int, float]]:
+    """Answer in this order, smallest first; confidences stay as they are."""
+    decided, curve = reviewer.decided.copy(), []
+    free = np.where(reviewer.offered & np.isnan(decided), order, np.inf)
+    cells = _first(free, int(np.isfinite(free).sum()))
+    size = max(5, len(cells) // N_STEPS)
+    for at in range(0, len(cells) + size, size):
+        curve.append((int((~np.isnan(decided)).sum()), share_right(reviewer, decided)))
+        for i, j in cells[at : at + size]:
+            decided[i, j] = annotator.says[i, j]
+    return curve
+
+
+def _fixed_orders(reviewer: Reviewer, seed: int) -> dict[str, npt.NDArray[Any]]:
+    """Return for each strategy without feedback a number per cell; the smallest is asked first."""
+    return {
+        "random": np.random.default_rng([seed, 2]).random(reviewer.offered.shape),
+        "least confident first": np.abs(reviewer.confidences - 0.5),
+        "cleanlab": reviewer.confidences,
+    }
+
+
+def _first(order: npt.NDArray[Any], count: int) -> Cells:
+    at = np.argsort(order, axis=None, kind="stable")[:count]
+    rows, labels = np.unravel_index(at[np.isfinite(order.ravel()[at])], order.shape)
+    return [(int(i), int(j)) for i, j in zip(rows, labels, strict=True)]
+
+
+def _ratio(count: int | None, of: int | None) -> float | None:
+    return None if count is None or not of else count / of

@@ -1,0 +1,316 @@
+"""Confidence: predictions and decisions turned into P(true | candidate), one scale for all labels.
+
+1. *Noise floor.* Where a label is predicted least it is hardly ever true, so the share of instances
+   that offer it there estimates e = P(offered | not true). It is pooled over labels. Predictions
+   are moved to the level this implies: true labels are (offered - e) / (1 - e) of all cells.
+2. *Counts.* How many false labels an instance carries is often regular (a task that asks for three,
+   a tagger that lists five). With nu(m) its distribution and any m false labels equally likely,
+
+       P(T | S) ~ prod over T of p / (1 - p)  times  nu(|S| - |T|) / C(L - |T|, |S| - |T|),
+
+   so the candidates of a row compete. nu is learned from all rows by EM, its mean held at what the
+   floor implies. Sums over subsets are elementary symmetric polynomials: exact, |S|^2 per row.
+3. *No floor.* Where candidates look almost all true (false ones follow the features too, or the
+   predictions have memorised them), their predictability says little about truth. Predictions are
+   then shrunk toward the label's frequency, longer candidate sets count against their members, and
+   the level is a guess until somebody decides.
+4. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
+   label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
+   intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
+   overwrites the confidence of its own cell.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit, gammaln
+from scipy.stats import binom
+
+Floats = npt.NDArray[np.float64]
+Cells = npt.NDArray[np.bool_]
+
+_FLOOR_SHARE = 0.2
+"""Share of instances, those predicted least, that show a label's noise floor."""
+
+_CREDIBLE = 0.85
+"""Share of true candidates above which the noise floor is not believed."""
+
+_GUESS, _TRUST = 0.65, 0.5
+"""Without a floor: the share of true candidates, and how far predictions move from frequencies."""
+
+_LOOK = 200_000
+"""Cells looked at for the noise floor; of larger data, evenly spaced rows."""
+
+_EM_ROUNDS = 15
+_SPREAD_ROUNDS, _NEWTON_STEPS = 6, 3
+
+_LARGEST_SET = 64
+"""Candidates of an instance up to which they compete; odds to this power still fit a float."""
+
+_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.4
+"""Before any decision: spread of the slope around 1, of the common and of the label intercepts."""
+
+_CHOSEN_WEIGHT = 0.25
+"""Weight of a decision on a cell that was not drawn at random."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What each candidate's chance is, and each label's share of true candidates."""
+
+    confidences: npt.NDArray[np.float32]  # (n, L), 0 outside the candidates
+    base_rates: Floats  # (L,) P(true | candidate)
+    base_rate_low: Floats  # (L,) 95 % interval
+    base_rate_high: Floats
+
+
+class Reliability(NamedTuple):
+    """Cells binned by confidence: what was claimed beside what was true; empty bins left out."""
+
+    confidence: Floats
+    true_share: Floats
+    n_cells: npt.NDArray[np.int64]
+
+
+def calibrate(Y: Any, Z: Any, Y_hat: Any, decided: Any = None, sampled: Any = None) -> Calibration:
+    """Return the probability of every candidate and the base rate of every label.
+
+    Parameters
+    ----------
+    Y : (n, L) candidates; Z, Y_hat : (n, L) pseudo-labels and predictions
+    decided : (n, L), 1 kept, 0 rejected, NaN undecided
+    sampled : (n, L), which decided cells were drawn at random; the others count less, because a
+        cell chosen for its confidence says little about the rest of its label. None: all were.
+    """
+    offered = np.asarray(Y) > 0
+    rows, labels = np.nonzero(offered)
+    x = _logit(_unsupervised(offered, np.asarray(Y_hat)))
+    fit = _Regression.prior(offered.shape[1])
+    if decided is not None:
+        verdicts = np.asarray(decided, np.float64)[rows, labels]
+        known = np.flatnonzero(verdicts >= 0)
+        drawn = np.ones(len(known), bool)
+        if sampled is not None:
+            drawn = np.asarray(sampled, bool)[rows[known], labels[known]]
+        weights = np.where(drawn, 1.0, _CHOSEN_WEIGHT)
+        fit = fit.updated(x[known], labels[known], verdicts[known], weights)
+    confidences = np.zeros(offered.shape, np.float32)
+    confidences[rows, labels] = fit.predict(x, labels)
+    return Calibration(confidences, *fit.base_rates(x, labels))
+
+
+def reliability(confidences: Any, truth: Any, mask: Any = None, n_bins: int = 10) -> Reliability:
+    """Compare confidences with what was true, or decided (NaN: not yet), where `mask` holds."""
+    c, t = np.asarray(confidences, np.float64), np.asarray(truth, np.float64)
+    known = ~np.isnan(t) if mask is None else ~np.isnan(t) & (np.asarray(mask) > 0)
+    c, t = c[known], t[known]
+    at = np.minimum((c * n_bins).astype(np.int64), n_bins - 1)
+    count, claimed, true = (np.bincount(at, w, n_bins) for w in (None, c, t))
+    some = count > 0
+    return Reliability(claimed[some] / count[some], true[some] / count[some], count[some])
+
+
+def expected_calibration_error(confidences: Any, truth: Any, mask: Any = None) -> float:
+    """Return the mean distance of claimed and true share over cells, in ten bins; NaN for none."""
+    claimed, true, count = reliability(confidences, truth, mask)
+    return float(np.average(abs(claimed - true), weights=count)) if len(count) else float("nan")
+
+
+def _unsupervised(offered: Cells, Y_hat: Floats) -> Floats:
+    """Return P(true | candidates, features) of every candidate, in row-major order."""
+    rows, labels = np.nonzero(offered)
+    if not len(rows):
+        return np.empty(0)
+    frequency = np.bincount(labels, minlength=offered.shape[1]) / len(offered)
+    few = slice(None, None, max(offered.size // _LOOK, 1))
+    e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
+    true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
+    predicted, size = Y_hat[rows, labels], np.bincount(rows, minlength=len(offered))
+    if true_rate.sum() > _CREDIBLE * frequency.sum():
+        return _without_floor(predicted, frequency[labels], size[rows])
+    shift = _level(Y_hat[few], float(true_rate.mean()))
+    p = np.clip((predicted - shift) / (1 - shift), 0.05 * true_rate[labels] + 1e-5, 0.999)
+    n_false = float((frequency - true_rate).sum())
+    return _compete(p, e, size, n_false, offered.shape[1])
+
+
+def _noise_floor(offered: Cells, Y_hat: Floats) -> float:
+    """Return how often labels are offered where they are predicted least."""
+    n = max(int(len(Y_hat) * _FLOOR_SHARE), 1)
+    least = np.argpartition(Y_hat, n - 1, axis=0)[:n]
+    return float(np.clip(np.take_along_axis(offered, least, axis=0).mean(), 1e-4, 0.99))
+
+
+def _level(Y_hat: Floats, mean: float) -> float:
+    """Return the shift t at which (Y_hat - t) / (1 - t), cut at 0, has this mean."""
+    low, high = 0.0, 1.0
+    for _ in range(16):
+        middle = (low + high) / 2
+        above = np.maximum(Y_hat - middle, 0).mean() > mean * (1 - middle)
+        low, high = (middle, high) if above else (low, middle)
+    return low
+
+
+def _without_floor(predicted: Floats, frequency: Floats, size: Any) -> Floats:
+    typical = _logit(frequency)
+    x = typical + _TRUST * (_logit(predicted) - typical - np.log(size))
+    low, high = -20.0, 20.0
+    for _ in range(20):
+        middle = (low + high) / 2
+        low, high = (middle, high) if expit(x + middle).mean() < _GUESS else (low, middle)
+    return np.asarray(expit(x + low))
+
+
+@dataclass(frozen=True, eq=False)
+class _SameSize:
+    """The instances with s candidates: odds, and E[k] the polynomials of the first k of them."""
+
+    odds: Floats  # (rows, s)
+    E: Floats  # (s + 1, rows, s + 1)
+
+    @classmethod
+    def of(cls, odds: Floats) -> Self:
+        n, s = odds.shape
+        E = np.zeros((s + 1, n, s + 1))
+        E[0, :, 0] = 1
+        for k in range(s):
+            E[k + 1] = E[k]
+            E[k + 1, :, 1:] += odds[:, k, None] * E[k, :, :-1]
+        return cls(odds, E)
+
+    def n_true(self, weight: Floats) -> Floats:
+        """Return the distribution of the number of true candidates, (rows, s + 1)."""
+        each = self.E[-1] * weight
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+    def marginals(self, weight: Floats) -> Floats:
+        """Return P(true) of every candidate: the logarithmic derivative of the sum by its odds."""
+        total = self.E[-1] @ weight
+        after = np.tile(weight, (len(self.odds), 1))
+        out = np.empty_like(self.odds)
+        for k in range(self.odds.shape[1] - 1, -1, -1):
+            out[:, k] = (after[:, 1:] * self.E[k, :, :-1]).sum(axis=1)
+            after[:, :-1] += self.odds[:, k, None] * after[:, 1:]
+        return np.asarray(out * self.odds / total[:, None])
+
+
+def _compete(p: Floats, e: float, size: Any, n_false: float, n_labels: int) -> Floats:
+    """Return the confidences under the count model; sets too large for it are independent."""
+    confidences = p / (p + (1 - p) * e)
+    odds = np.clip(p / (1 - p), 1e-4, 1e4)
+    sizes = [int(s) for s in np.unique(size) if 0 < s <= _LARGEST_SET]
+    cells = [np.flatnonzero(np.repeat(size == s, size)).reshape(-1, s) for s in sizes]
+    groups = [_SameSize.of(odds[at]) for at in cells]
+    prior = binom.pmf(np.arange(n_labels + 1), n_labels, e)
+    nu = prior
+    for _ in range(_EM_ROUNDS):
+        found = 0.5 * prior
+        found[0] += (size == 0).sum()
+        for s, group in zip(sizes, groups, strict=True):
+            n_true = group.n_true(_count_weight(nu, s, n_labels))
+            found[: s + 1] += n_true.sum(axis=0)[::-1]
+        nu = _with_mean(found / found.sum(), n_false)
+    for s, group, at in zip(sizes, groups, cells, strict=True):
+        confidences[at] = group.marginals(_count_weight(nu, s, n_labels))
+    return confidences
+
+
+def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
+    """Return nu(s - t) / C(L - t, s - t) for t = 0..s, up to a factor."""
+    t = np.arange(s + 1)
+    subsets = gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1)
+    log = np.log(nu[s - t] + 1e-12) - subsets
+    return np.asarray(np.exp(log - log.max()))
+
+
+def _with_mean(nu: Floats, mean: float) -> Floats:
+    """Return nu tilted exponentially to this mean."""
+    m = np.arange(len(nu)) - mean
+    low, high = -20.0, 20.0
+    for _ in range(40):
+        tilt = (low + high) / 2
+        tilted = nu * np.exp(tilt * m - np.abs(tilt * m).max())
+        low, high = (tilt, high) if (tilted * m).sum() < 0 else (low, tilt)
+    return np.asarray(tilted / tilted.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """logit P = slope x + common + intercept of the label, as a normal posterior (Laplace).
+
+    The curvature is an arrow: dense in slope and common, diagonal in the label intercepts.
+    """
+
+    shared: Floats  # slope, common
+    intercepts: Floats  # (L,)
+    shared_covariance: Floats  # (2, 2)
+    pull: Floats  # (2, L): how intercepts follow the shared two
+    own_variance: Floats  # (L,) of an intercept once the shared two are known
+
+    @classmethod
+    def prior(cls, n_labels: int) -> Self:
+        nothing, spread = np.zeros(n_labels), np.full(n_labels, _LABEL_SD**2)
+        shared = np.diag([_SLOPE_SD**2, _COMMON_SD**2])
+        return cls(np.array([1.0, 0.0]), nothing, shared, np.zeros((2, n_labels)), spread)
+
+    def updated(self, x: Floats, labels: Any, verdicts: Floats, weights: Floats) -> "_Regression":
+        """Return the posterior after these decisions; the label spread is estimated on the way."""
+        if not len(x):
+            return self
+        n_labels, mean = len(self.intercepts), self.shared
+        precision = np.linalg.inv(self.shared_covariance)
+        seen, spread = np.unique(labels), _LABEL_SD**2
+        design = np.stack([x, np.ones_like(x)])  # (2, decisions)
+        shared, intercepts = self.shared, self.intercepts
+
+        def penalised(shared: Floats, intercepts: Floats) -> float:
+            f = shared @ design + intercepts[labels]
+            fit = (weights * (np.logaddexp(0, f) - verdicts * f)).sum()
+            prior = (shared - mean) @ precision @ (shared - mean) + (intercepts**2).sum() / spread
+            return float(fit + prior / 2)
+
+        for _ in range(_SPREAD_ROUNDS):
+            for _ in range(_NEWTON_STEPS):
+                p = expit(shared @ design + intercepts[labels])
+                w, error = weights * p * (1 - p), weights * (verdicts - p)
+                own = 1 / (np.bincount(labels, w, n_labels) + 1 / spread)
+                cross = np.stack([np.bincount(labels, w * row, n_labels) for row in design])
+                pull = -cross * own
+                covariance = np.linalg.inv((design * w) @ design.T + precision + pull @ cross.T)
+                up = np.bincount(labels, error, n_labels) - intercepts / spread
+                step = covariance @ (design @ error - precision @ (shared - mean) + pull @ up)
+                label_step = own * up + step @ pull
+                size, now = 1.0, penalised(shared, intercepts)
+                while penalised(shared + size * step, intercepts + size * label_step) > now + 1e-9:
+                    size /= 2
+                shared, intercepts = shared + size * step, intercepts + size * label_step
+            variance = own + np.einsum("al,ab,bl->l", pull, covariance, pull)
+            squares = (intercepts**2 + variance)[seen].sum()
+            spread = (squares + 2 * _LABEL_SD**2) / (len(seen) + 2)
+        return _Regression(shared, intercepts, covariance, pull, own)
+
+    def predict(self, x: Floats, labels: Any) -> Floats:
+        slope, common = self.shared
+        return np.asarray(expit(max(slope, 0.05) * x + common + self.intercepts[labels]))
+
+    def base_rates(self, x: Floats, labels: Any) -> tuple[Floats, Floats, Floats]:
+        """Return the mean confidence of every label's candidates and its 95 % interval."""
+        n_labels = len(self.intercepts)
+        count = np.maximum(np.bincount(labels, minlength=n_labels), 1)
+        p = self.predict(x, labels)
+        rate, by_slope, by_level = (
+            np.bincount(labels, w, n_labels) / count for w in (p, p * (1 - p) * x, p * (1 - p))
+        )
+        by_shared = np.stack([by_slope, by_level]) + by_level * self.pull
+        variance = by_level**2 * self.own_variance
+        variance += np.einsum("al,ab,bl->l", by_shared, self.shared_covariance, by_shared)
+        # On the logit scale, so that the interval stays within (0, 1).
+        width = 1.96 * np.sqrt(variance) / np.maximum(rate * (1 - rate), 1e-6)
+        return rate, expit(_logit(rate) - width), expit(_logit(rate) + width)
+
+
+def _logit(p: Any) -> Floats:
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(p / (1 - p)))

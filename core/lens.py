@@ -1,0 +1,103 @@
+"""What other settings would say with the network's predictions as they are: no training.
+
+A run's confidences are its predictions, corrected by the two graphs. With the predictions fixed,
+those of any alpha, beta, eta, gamma, T, k and rho are one propagation: exactly what the last step
+of a run with these settings would make of the same predictions.
+"""
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from core.config import PlainConfig
+from core.graphs import InstanceGraph, LabelGraph, Neighbors
+from core.propagation import Propagator
+
+Matrix = npt.NDArray[np.float32]
+
+WEIGHTS = ("alpha", "beta", "eta", "gamma", "n_steps")
+SETTINGS = (*WEIGHTS, "k", "rho")
+"""What the lens can change."""
+
+
+def make_propagator(
+    config: PlainConfig, instance_graph: InstanceGraph, label_graph: LabelGraph
+) -> Propagator:
+    """Return the propagation of these settings."""
+    weights = {name: getattr(config, name) for name in WEIGHTS}
+    return Propagator(instance_graph, label_graph, **weights)
+
+
+def confidences(propagator: Propagator, Y: Matrix, Y_hat: Matrix) -> Matrix:
+    """Return how likely each candidate is true, n x L; 0 elsewhere."""
+    Z = propagator.propagate(Y, Y_hat, rescale=False)
+    made: Matrix = propagator.confidence(Z, Y)
+    return made
+
+
+class Lens:
+    """The confidences of one run's predictions under any settings.
+
+    Parameters
+    ----------
+    Y, Y_hat : (n, L) candidates and predictions
+    graph : the run's instance graph, for the run's own k and rho
+    neighbors : what other k and rho are made from; none if the graph was given by the user
+    """
+
+    def __init__(
+        self,
+        config: PlainConfig,
+        Y: Matrix,
+        Y_hat: Matrix,
+        graph: InstanceGraph,
+        label_graph: LabelGraph,
+        neighbors: Neighbors | None = None,
+    ) -> None:
+        self.config, self.neighbors = config, neighbors
+        self._Y, self._Y_hat = np.asarray(Y, np.float32), np.asarray(Y_hat, np.float32)
+        self._graph, self._label_graph = graph, label_graph
+        self._offered = np.nonzero(self._Y)
+        self._made = lru_cache(maxsize=8)(self._make_graph)
+        self._looked = lru_cache(maxsize=32)(self._look)
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """What can be changed: nothing where no propagation follows the network."""
+        if self.config.disambiguation != "alternating":
+            return ()
+        return SETTINGS if self.neighbors is not None else WEIGHTS
+
+    @property
+    def offered(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows and labels of the candidate cells, in the order `look` has them."""
+        rows, labels = self._offered
+        return rows, labels
+
+    def look(self, config: PlainConfig) -> Matrix:
+        """Return the confidences of all candidate cells under these settings."""
+        return self._looked(config)
+
+    def look_at(self, row: int, config: PlainConfig) -> Matrix:
+        """Return those of one instance's labels, n_labels long; 0 where not a candidate."""
+        if not self.settings:
+            return np.asarray(self._Y_hat[row] * self._Y[row], np.float32)
+        propagator = self._propagator(config)
+        Z = propagator.propagate_row(row, self._Y, self._Y_hat)
+        made: Matrix = propagator.confidence(Z[None], self._Y[row : row + 1])[0]
+        return made
+
+    def _look(self, config: PlainConfig) -> Matrix:
+        if not self.settings:
+            return np.asarray((self._Y_hat * self._Y)[self._offered])
+        return confidences(self._propagator(config), self._Y, self._Y_hat)[self._offered]
+
+    def _propagator(self, config: PlainConfig) -> Propagator:
+        return make_propagator(config, self._made(config.k, config.rho), self._label_graph)
+
+    def _make_graph(self, k: int, rho: float) -> InstanceGraph:
+        own = (k, rho) == (self.config.k, self.config.rho)
+        if own or self.neighbors is None:
+            return self._graph
+        return self.neighbors.graph(k, rho)

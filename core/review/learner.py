@@ -1,0 +1,287 @@
+"""A quick model of which candidates are true, learned from the decisions while they are made.
+
+For every label a Bayesian logistic regression on what is known of a cell: where it started (the
+run's confidence), how far decisions moved it in the propagation, where its instance lies in feature
+space (random Fourier features, so any smooth boundary), which other labels were offered with it,
+and what was decided of those. The priors make it say what the run says while nothing is decided,
+and share the base rate among labels. It is strictly convex, so it has one answer; that is found by
+Newton's method, and after a single decision by a few steps from the previous answer.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
+
+from core.dataset import CandidateDataset, Features
+
+Matrix = npt.NDArray[np.float32]
+Vector = npt.NDArray[Any]
+Rows = npt.NDArray[np.int64]
+
+N_RELATED = 16
+"""Labels offered together most often, of which a label hears what was decided."""
+
+STEP_TOLERANCE = 0.02
+"""Log-odds that move less than this in a step are those of the fit."""
+
+REFIT_SHARE = 0.05
+"""After this share of new decisions all labels are fitted anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellFeatures:
+    """What is known of cells beside the decisions."""
+
+    offered: npt.NDArray[np.bool_]  # (n, L)
+    start: Matrix  # (n, L), log-odds before any decision
+    place: Matrix  # (n, D), where instances lie in feature space
+    related: Rows  # (L, R)
+    n_offered: Matrix  # (n,), standardised
+
+    @classmethod
+    def of(cls, dataset: CandidateDataset, start: Matrix, seed: int = 0) -> Self:
+        offered = dataset.candidates > 0
+        together = offered.T.astype(np.float32) @ offered.astype(np.float32)
+        np.fill_diagonal(together, -1)
+        related = np.argsort(-together, axis=1, kind="stable")[
+            :, : min(N_RELATED, len(together) - 1)
+        ]
+        count = offered.sum(axis=1).astype(np.float32)
+        spread = (count - count.mean()) / max(float(count.std()), 1e-6)
+        n_place = 200 if len(offered) <= 20_000 else 128
+        place = fourier_features(dataset.features, n_place, seed)
+        return cls(offered, start, place, related, spread.astype(np.float32))
+
+    @property
+    def size(self) -> int:
+        return int(6 + self.place.shape[1] + 3 * self.related.shape[1])
+
+    def of_label(self, j: int, rows: Rows, moved: Matrix, decided: Matrix) -> Matrix:
+        """Return one row of features for each of these instances' cells of a label."""
+        near = self.related[j]
+        mates = decided[np.ix_(rows, near)]
+        kept, rejected = mates == 1, mates == 0
+        n_kept, n_rejected = (
+            (decided[rows] == value).sum(axis=1) - (decided[rows, j] == value) for value in (1, 0)
+        )
+        columns = [
+            np.ones((len(rows), 1)),
+            self.start[rows, j, None],
+            moved[rows, j, None],
+            self.place[rows],
+            0.2 * self.offered[np.ix_(rows, near)],
+            0.3 * self.n_offered[rows, None],
+            0.5 * kept,
+            0.5 * rejected,
+            0.5 * n_kept[:, None],
+            0.5 * n_rejected[:, None],
+        ]
+        return np.concatenate(columns, axis=1, dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was learned: weights of every label, and how sure they are.
+
+    `common` is the intercept and slope all labels are drawn to; `stretch` corrects log-odds by what
+    decided cells show when each is left out.
+    """
+
+    weights: Matrix  # (L, K)
+    covariance: dict[int, Matrix] = field(default_factory=dict)  # (K, K) of labels with decisions
+    common: tuple[float, float] = (0.0, 1.0)
+    stretch: tuple[float, float] = (0.0, 1.0)
+    n_decided: int = 0
+    n_fresh: int = 0  # decisions since all labels were fitted
+
+
+class Learner:
+    """Fits and applies the model; itself unchanging."""
+
+    def __init__(self, features: CellFeatures) -> None:
+        self.features = features
+
+    def fit(self, decided: Matrix, moved: Matrix, before: Fit | None = None) -> Fit:
+        """Fit all labels."""
+        n_labels = decided.shape[1]
+        rows, labels = np.nonzero(~np.isnan(decided))
+        common = (0.0, 1.0)
+        if len(rows):
+            common = _two_parameters(
+                self.features.start[rows, labels], decided[rows, labels], (0.0, 1.0), (3.0, 1.0)
+            )
+        mean = self._mean(common)
+        weights = np.tile(mean, (n_labels, 1))
+        covariance: dict[int, Matrix] = {}
+        loo, answers = [], []
+        for j in np.unique(labels):
+            at = rows[labels == j]
+            F, y = self.features.of_label(j, at, moved, decided), decided[at, j]
+            start = weights[j] if before is None else before.weights[j]
+            known = None if before is None else before.covariance.get(int(j))
+            weights[j], covariance[int(j)] = _newton(F, y, self._precision(), mean, start, known)
+            loo.append(_left_out(F, y, weights[j], covariance[int(j)]))
+            answers.append(y)
+        stretch = (0.0, 1.0)
+        if loo:
+            stretch = _two_parameters(
+                np.concatenate(loo), np.concatenate(answers), (0.0, 1.0), (0.1, 0.3)
+            )
+        return Fit(weights.astype(np.float32), covariance, common, stretch, len(rows), 0)
+
+    def update(
+        self, fit: Fit, decided: Matrix, moved: Matrix, labels: Iterable[int], n_new: int
+    ) -> Fit:
+        """Fit only these labels anew, from where they were, after so many new decisions."""
+        mean, precision = self._mean(fit.common), self._precision()
+        weights, covariance = fit.weights.copy(), dict(fit.covariance)
+        for j in set(labels):
+            at = np.flatnonzero(~np.isnan(decided[:, j]))
+            if not len(at):
+                weights[j] = mean
+                covariance.pop(j, None)
+                continue
+            F, y = self.features.of_label(j, at, moved, decided), decided[at, j]
+            known = covariance.get(j)
+            found = None if known is None else _chord(F, y, precision, mean, weights[j], known)
+            if found is None:
+                weights[j], covariance[j] = _newton(F, y, precision, mean, weights[j])
+            else:
+                weights[j] = found
+        n_fresh = fit.n_fresh + n_new
+        return replace(fit, weights=weights, covariance=covariance, n_fresh=n_fresh)
+
+    def is_stale(self, fit: Fit) -> bool:
+        """Tell whether so much was decided since that all labels should be fitted anew."""
+        return fit.n_fresh > max(10, REFIT_SHARE * fit.n_decided)
+
+    def log_odds(self, fit: Fit, j: int, rows: Rows, decided: Matrix, moved: Matrix) -> Vector:
+        """Return the log-odds of cells of a label; of decided ones as if they were not."""
+        F = self.features.of_label(j, rows, moved, decided)
+        out = F @ fit.weights[j]
+        at = np.flatnonzero(~np.isnan(decided[rows, j]))
+        if len(at) and j in fit.covariance:
+            y = decided[rows[at], j]
+            out[at] = _left_out(F[at], y, fit.weights[j], fit.covariance[j])
+        a, b = fit.stretch
+        return np.asarray(a + b * out)
+
+    def _mean(self, common: tuple[float, float]) -> Vector:
+        mean = np.zeros(self.features.size, np.float32)
+        mean[:3] = (*common, 1.0)
+        return mean
+
+    def _precision(self) -> Vector:
+        precision = np.ones(self.features.size, np.float32)
+        precision[:3] = (1 / 1.5**2, 1 / 0.5**2, 1 / 2.0**2)
+        return precision
+
+
+def fourier_features(X: Features, size: int, seed: int = 0) -> Matrix:
+    """Return features whose inner products are a Gaussian kernel of the standardised instances."""
+    rng = np.random.default_rng(seed)
+    if sp.issparse(X):
+        X = sp.csr_array(X)
+        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
+        deviation = np.sqrt(np.maximum(square - np.asarray(X.mean(axis=0)).ravel() ** 2, 0))
+        scaled: Any = X @ sp.diags_array(_inverse(deviation))
+        some = scaled[rng.permutation(X.shape[0])[:300]].toarray()
+    else:
+        X = np.asarray(X, np.float32)
+        scaled = (X - X.mean(axis=0)) * _inverse(X.std(axis=0))
+        some = scaled[rng.permutation(len(X))[:300]]
+    squares = (some**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * some @ some.T
+    width = float(np.median(distances[np.triu_indices(len(some), 1)])) or 1.0
+    W = rng.standard_normal((X.shape[1], size)) * np.sqrt(0.6 / max(width, 1e-6))
+    angles = scaled @ W.astype(np.float32) + rng.uniform(0, 2 * np.pi, size).astype(np.float32)
+    place = 3 * np.sqrt(2 / size) * np.cos(angles)
+    return np.asarray(place - place.mean(axis=0), np.float32)
+
+
+def _inverse(deviation: Any) -> Any:
+    return np.divide(1, deviation, where=deviation > 1e-9, out=np.zeros_like(deviation))
+
+
+def _sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
+
+
+def _newton(
+    F: Matrix, y: Vector, precision: Vector, mean: Vector, w: Vector, known: Matrix | None = None
+) -> tuple[Vector, Matrix]:
+    """Return the weights of the largest posterior, and their covariance there.
+
+    With a `known` covariance from nearby it is first tried to do with that.
+    """
+    w, mean = w.astype(np.float32), mean.astype(np.float32)
+    found = None if known is None else _chord(F, y, precision, mean, w, known)
+    if found is not None:
+        return found, _covariance(F, found, precision)
+    for _ in range(25):
+        covariance = _covariance(F, w, precision)
+        step = covariance @ (F.T @ (y - _sigmoid(F @ w)) - precision * (w - mean))
+        largest = float(np.abs(F @ step).max())
+        w = w + step * np.float32(min(1, 4 / max(largest, 1e-9)))
+        if largest < STEP_TOLERANCE:
+            break
+    return w, covariance
+
+
+def _covariance(F: Matrix, w: Vector, precision: Vector) -> Matrix:
+    """Return the inverse of the posterior's curvature, by whichever side is smaller."""
+    p = _sigmoid(F @ w)
+    curvature = np.maximum(p * (1 - p), 1e-6).astype(np.float32)
+    m, size = F.shape
+    if m < size:
+        spread = F / precision  # F P^-1
+        inner = spread @ F.T
+        inner[np.diag_indices_from(inner)] += 1 / curvature
+        out = -spread.T @ cho_solve(cho_factor(inner), spread)
+        out[np.diag_indices_from(out)] += 1 / precision
+        return np.asarray(out, np.float32)
+    H = (F * curvature[:, None]).T @ F
+    H[np.diag_indices_from(H)] += precision
+    return np.asarray(cho_solve(cho_factor(H), np.eye(size, dtype=np.float32)), np.float32)
+
+
+def _chord(
+    F: Matrix, y: Vector, precision: Vector, mean: Vector, w: Vector, covariance: Matrix
+) -> Vector | None:
+    """Return the same weights by steps with a covariance nearby; none when that does not work."""
+    w = w.copy()
+    last = np.inf
+    for _ in range(12):
+        gradient = F.T @ (y - _sigmoid(F @ w)) - precision * (w - mean)
+        step = covariance @ gradient
+        largest = float(np.abs(F @ step).max())
+        if largest > last:
+            return None
+        w += step
+        last = largest
+        if largest < STEP_TOLERANCE:
+            return w
+    return None
+
+
+def _left_out(F: Matrix, y: Vector, w: Vector, covariance: Matrix) -> Vector:
+    """Return the log-odds each decided cell would have were it left out of the fit."""
+    out = F @ w
+    p = _sigmoid(out)
+    leverage = ((F @ covariance) * F).sum(axis=1)
+    return np.asarray(out - leverage * (y - p) / np.maximum(1 - leverage * p * (1 - p), 0.1))
+
+
+def _two_parameters(
+    x: Vector, y: Vector, mean: tuple[float, float], deviation: tuple[float, float]
+) -> tuple[float, float]:
+    """Return intercept and slope of a logistic regression with this prior."""
+    F = np.stack([np.ones(len(x)), x], axis=1).astype(np.float32)
+    precision = (1 / np.square(deviation)).astype(np.float32)
+    w, _ = _newton(F, y, precision, np.array(mean, np.float32), np.array(mean, np.float32))
+    return float(w[0]), float(max(w[1], 0.05))

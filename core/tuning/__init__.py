@@ -1,0 +1,55 @@
+"""Search for settings with Optuna: studies, trials, objectives, and how robust cells are."""
+
+from core.tuning.objectives import MIN_DECISIONS, available, explain
+from core.tuning.space import (
+    PAPER_GRID,
+    RANGES_OF,
+    SENSITIVITY,
+    Parameter,
+    StudySettings,
+    default_range,
+    sensitivity,
+)
+from core.tuning.studies import (
+    DEPENDS,
+    NOT_OFFERED,
+    ROBUST_FALSE,
+    ROBUST_TRUE,
+    Study,
+    Trial,
+    create_study,
+    importances,
+    kept_shares,
+    launch,
+    read_study,
+    robustness,
+    stop,
+    trial_confidences,
+)
+
+__all__ = [
+    "DEPENDS",
+    "MIN_DECISIONS",
+    "NOT_OFFERED",
+    "PAPER_GRID",
+    "RANGES_OF",
+    "ROBUST_FALSE",
+    "ROBUST_TRUE",
+    "SENSITIVITY",
+    "Parameter",
+    "Study",
+    "StudySettings",
+    "Trial",
+    "available",
+    "create_study",
+    "default_range",
+    "explain",
+    "importances",
+    "kept_shares",
+    "launch",
+    "read_study",
+    "robustness",
+    "sensitivity",
+    "stop",
+    "trial_confidences",
+]

@@ -1,0 +1,95 @@
+"""The Review view around its desk: what is missing, what is asked, what answers did."""
+
+from pathlib import Path
+
+import pytest
+from finished_run import finished_run
+from streamlit.testing.v1 import AppTest
+
+from core.store import Decision
+from plain_app.services import review
+
+APP = Path(__file__).parents[2] / "plain_app" / "app.py"
+
+
+@pytest.fixture
+def open_review(stage):
+    """Open Review on an ended run, as somebody."""
+    stage.run_id = finished_run(stage.space, stage.dataset)
+
+    def open_as(annotator: str = "ann", **address: str) -> AppTest:
+        app = AppTest.from_file(str(APP), default_timeout=20)
+        app.query_params["run"] = stage.run_id
+        if annotator:
+            app.query_params["annotator"] = annotator
+        app.run()
+        app.switch_page("views/review.py")
+        for name, value in address.items():
+            app.query_params[name] = value
+        return app.run()
+
+    return open_as
+
+
+def decide(stage, count: int, annotator: str = "ann", verdict: str = "keep") -> None:
+    rows, labels = stage.dataset.candidates.nonzero()
+    stage.space.decisions.add_many(
+        Decision(
+            fingerprint=stage.dataset.fingerprint,
+            instance_id=stage.dataset.ids[row],
+            label=stage.dataset.label_names[label],
+            verdict=verdict,
+            annotator=annotator,
+            batch=f"{annotator}-{row}",
+        )
+        for row, label in list(zip(rows, labels, strict=True))[:count]
+    )
+
+
+def desk(app):
+    return app.get("bidi_component")
+
+
+def test_without_a_name_it_asks_who_decides(open_review):
+    app = open_review("")
+    assert not app.exception
+    assert not desk(app)
+    app.text_input(key="review.name").set_value(" eve ").run()
+    assert app.selectbox(key="frame.annotator").value == "eve"
+    assert desk(app)
+
+
+@pytest.mark.parametrize("part", ["Settled", "Why", "History"])
+def test_every_part_draws(stage, open_review, part):
+    decide(stage, 30)
+    app = open_review()
+    app.segmented_control(key="review.part").set_value(part).run()
+    assert not app.exception
+    assert desk(app)
+
+
+def test_the_figures_count_decisions_and_undo_takes_ten_answers_back(stage, open_review):
+    decide(stage, 60)
+    app = open_review()
+    assert app.metric[0].value == "60"
+    app.button(key="review.undo_many").click().run()
+    assert not app.exception
+    left = {one.batch for one in stage.space.decisions.latest(stage.dataset.fingerprint)}
+    made = {one.batch for one in stage.space.decisions.history(stage.dataset.fingerprint)} - {None}
+    assert len(made) - len(left) == 10
+
+
+def test_a_selection_in_the_address_can_be_dropped(stage, open_review):
+    key = review.open_selection(stage.dataset.ids[:7])
+    app = open_review(selection=key)
+    assert "7 selected" in app.button(key="review.unselect").label
+    app.button(key="review.unselect").click().run()
+    assert not app.exception
+    assert "review.unselect" not in [one.key for one in app.button]
+
+
+def test_the_overlap_is_stored_for_everyone(open_review):
+    app = open_review()
+    app.slider(key="review.overlap").set_value(20).run()
+    assert not app.exception
+    assert review.overlap_share() == 0.2

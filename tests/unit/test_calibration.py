@@ -1,0 +1,156 @@
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from core.calibration import (
+    _count_weight,
+    _SameSize,
+    calibrate,
+    expected_calibration_error,
+    reliability,
+)
+from core.metrics import disambiguation_metrics
+from core.noise import uniform_candidates
+
+
+def world(seed=0, n=800, n_labels=8, r=3, spread=1.0):
+    """Truth of known probability, and r false labels per instance."""
+    rng = np.random.default_rng(seed)
+    p = expit(rng.normal(-2, spread, n_labels) + rng.normal(0, 2, (n, n_labels)))
+    truth = (rng.random(p.shape) < p).astype(np.uint8)
+    return truth, uniform_candidates(truth, r, seed), p
+
+
+def audit(truth, candidates, n_per_label, seed=0):
+    rng, decided = np.random.default_rng(seed), np.full(truth.shape, np.nan)
+    for j, offered in enumerate(candidates.T > 0):
+        at = rng.permutation(np.flatnonzero(offered))[:n_per_label]
+        decided[at, j] = truth[at, j]
+    return decided
+
+
+def test_the_count_model_equals_enumeration_of_all_label_sets():
+    p, n_labels, nu = (
+        np.array([0.6, 0.2, 0.5, 0.3]),
+        7,
+        np.array([0.1, 0.2, 0.4, 0.2, 0.1, 0, 0, 0]),
+    )
+    total, exact = 0.0, np.zeros(4)
+    for T in product((0, 1), repeat=4):
+        t = sum(T)
+        weight = np.prod(np.where(T, p, 1 - p)) * nu[4 - t] / comb(n_labels - t, 4 - t)
+        total, exact = total + weight, exact + weight * np.array(T)
+    found = _SameSize.of((p / (1 - p))[None]).marginals(_count_weight(nu, 4, n_labels))
+    assert found[0] == pytest.approx(exact / total, rel=1e-9)
+
+
+def test_how_many_labels_are_false_is_learned_and_used():
+    truth, candidates, p = world()
+    metrics = disambiguation_metrics(truth, candidates, calibrate(candidates, p, p).confidences)
+    by_prediction = disambiguation_metrics(truth, candidates, p)
+    assert metrics["auc"] > by_prediction["auc"] + 0.01
+    assert metrics["macro_auc"] > by_prediction["macro_auc"] + 0.01
+
+
+def test_confidences_are_probabilities_of_candidates_only():
+    truth, candidates, p = world()
+    found = calibrate(candidates, p, p).confidences
+    assert found.dtype == np.float32
+    assert (found[candidates == 0] == 0).all()
+    assert found.min() >= 0
+    assert found.max() <= 1
+    assert expected_calibration_error(found, truth, candidates) < 0.1
+
+
+def test_predictions_of_candidates_serve_as_well_as_predictions_of_truth():
+    truth, candidates, p = world()
+    e = candidates[truth == 0].mean()
+    found = calibrate(candidates, p, p + (1 - p) * e).confidences
+    assert expected_calibration_error(found, truth, candidates) < 0.1
+
+
+def test_a_few_audited_cells_find_the_base_rates():
+    truth, candidates, _ = world(n=2000, spread=2.0)
+    flat = np.full(truth.shape, 0.5)  # predictions that know nothing
+    found = calibrate(candidates, flat, flat, audit(truth, candidates, 40))
+    rate = truth.sum(axis=0) / candidates.sum(axis=0)
+    assert np.abs(found.base_rates - rate).mean() < 0.06
+    inside = (found.base_rate_low <= rate) & (rate <= found.base_rate_high)
+    assert inside.mean() >= 0.7
+    none = calibrate(candidates, flat, flat)
+    width = found.base_rate_high - found.base_rate_low
+    assert (width < none.base_rate_high - none.base_rate_low).all()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_random_decisions_never_make_confidences_worse(seed):
+    truth, candidates, p = world(seed)
+    before = disambiguation_metrics(truth, candidates, calibrate(candidates, p, p).confidences)
+    decided = audit(truth, candidates, 10, seed)
+    found = calibrate(candidates, p, p, decided, ~np.isnan(decided)).confidences
+    after = disambiguation_metrics(truth, candidates, found)
+    assert after["auc"] > before["auc"] - 0.01
+    assert after["instance_ap"] > before["instance_ap"] - 0.01
+    assert expected_calibration_error(found, truth, candidates) < 0.08
+
+
+def test_cells_chosen_for_their_confidence_move_less_than_random_ones():
+    truth, candidates, p = world()
+    decided = np.where(audit(truth, candidates, 20) >= 0, 0.0, np.nan)
+    drawn, chosen = (
+        calibrate(candidates, p, p, decided, np.full(truth.shape, sampled)).base_rates.mean()
+        for sampled in (True, False)
+    )
+    assert drawn < chosen < calibrate(candidates, p, p).base_rates.mean()
+
+
+def test_a_decision_does_not_overwrite_its_confidence():
+    truth, candidates, p = world()
+    decided = np.full(truth.shape, np.nan)
+    i, j = np.argwhere((candidates > 0) & (p > 0.8))[0]
+    decided[i, j] = 0
+    before, after = (calibrate(candidates, p, p, d).confidences for d in (None, decided))
+    assert 0.6 * before[i, j] < after[i, j] < before[i, j]
+
+
+def test_no_decisions_is_the_same_as_none_given():
+    _, candidates, p = world()
+    without, empty = (calibrate(candidates, p, p, d) for d in (None, np.full(p.shape, np.nan)))
+    assert np.array_equal(without.confidences, empty.confidences)
+    assert np.array_equal(without.base_rates, empty.base_rates)
+
+
+def test_memorised_candidates_are_not_all_believed():
+    truth, candidates, p = world()
+    memorised = 0.9 * candidates + 0.1 * p
+    found = calibrate(candidates, memorised, memorised).confidences
+    assert found[candidates > 0].mean() < 0.8
+    assert disambiguation_metrics(truth, candidates, found)["auc"] > 0.6
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [np.zeros((9, 3)), np.ones((9, 3)), np.eye(9, 3), np.ones((9, 1)), np.ones((3, 200))],
+    ids=["none", "all", "few", "one label", "more than can compete"],
+)
+def test_odd_candidates_give_finite_numbers(candidates):
+    Y_hat = np.random.default_rng(0).random(candidates.shape)
+    decided = np.where(candidates, 1.0, np.nan)
+    for given in (None, decided):
+        found = calibrate(candidates, Y_hat, Y_hat, given)
+        for values in (found.confidences, found.base_rates, found.base_rate_low):
+            assert np.isfinite(values).all()
+
+
+def test_reliability_compares_claims_with_outcomes():
+    confidences = np.array([0.05, 0.05, 0.95, 0.95, 0.5])
+    truth = np.array([0, 1, 1, 1, np.nan])
+    claimed, true_share, n_cells = reliability(confidences, truth)
+    assert claimed == pytest.approx([0.05, 0.95])
+    assert true_share == pytest.approx([0.5, 1])
+    assert n_cells.tolist() == [2, 2]
+    assert expected_calibration_error(confidences, truth) == pytest.approx(0.25)
+    assert np.isnan(expected_calibration_error(confidences, truth, np.zeros(5)))
