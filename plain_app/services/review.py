@@ -71,6 +71,7 @@ class Board:
     before: npt.NDArray[np.float32]  # confidences without any decision
     count: int = 0
     standing: dict[tuple[str, str], Decision] = field(default_factory=dict)
+    handed: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # by annotator and desk
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -84,7 +85,7 @@ def board(run_id: str) -> Board:
 
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _board(folder: str, run_id: str) -> Board:
-    results = explore.explored(workspace(), run_id)
+    results = explore.explored(run_id)
     variability = None
     if len(results.history) > 1:
         variability = np.zeros(results.dataset.candidates.shape, np.float32)
@@ -122,7 +123,7 @@ def save(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     sent = body.get("decisions")
     if not isinstance(sent, list) or len(sent) > MAX_DECISIONS:
         raise PlainError("A list of decisions is expected.", f"At most {MAX_DECISIONS} at once.")
-    results = explore.explored(workspace(), claims.run_id)
+    results = explore.explored(claims.run_id)
     decisions, refused = [], []
     for one in sent:
         try:
@@ -157,13 +158,30 @@ def questions(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     asked = _asked(found, claims, body)
     make = _pages if body.get("mode") == "same" else _single
     on_desk = [found.results.dataset.ids[row] for row in asked.skip]
-    lanes = workspace().lanes
-    held = lanes.claim(claims.fingerprint, claims.annotator, on_desk, len(on_desk))
+    held = _claim(claims, on_desk, len(on_desk))
+    items, n_elsewhere = make(found, claims, body, asked)
+    _give_back(found, claims, body, {*on_desk, *(name for one in items for name in one["ids"])})
     return {
-        "items": make(found, claims, body, asked),
+        "items": items,
         "lost": sorted(set(on_desk) - set(held)),
+        "elsewhere": n_elsewhere,
         "progress": progress(claims, {}),
     }
+
+
+def _claim(claims: Claims, names: Sequence[str], count: int, overlap: float = 0.0) -> list[str]:
+    fingerprint, annotator = claims.fingerprint, claims.annotator
+    return workspace().lanes.claim(fingerprint, annotator, names, count, overlap=overlap)
+
+
+def _give_back(found: Board, claims: Claims, body: dict[str, Any], needed: set[str]) -> None:
+    """Let others have what this desk was given and does not have any more."""
+    place = (claims.annotator, str(body.get("desk"))[:40])
+    with found.lock:
+        dropped = found.handed.get(place, set()) - needed
+        found.handed[place] = needed
+    answered = {cell[0] for cell in found.standing}
+    workspace().lanes.release(claims.fingerprint, claims.annotator, sorted(dropped - answered))
 
 
 class Asked(NamedTuple):
@@ -204,8 +222,8 @@ def _rows(found: Board, claims: Claims, body: dict[str, Any]) -> list[int] | Non
 
 def _single(
     found: Board, claims: Claims, body: dict[str, Any], asked: Asked
-) -> list[dict[str, Any]]:
-    """Return one question per instance, leased to this annotator."""
+) -> tuple[list[dict[str, Any]], int]:
+    """Return one question per instance, leased to this annotator; and how many others have."""
     ids, overlap = found.results.dataset.ids, overlap_share()
     first = _second_opinions(found, claims, asked, overlap)
     skip = asked.skip | {one.row for one in first}
@@ -220,14 +238,13 @@ def _single(
             skip_rows=skip,
         )
         by_id = {ids[one.row]: one for one in (*first, *drawn)}
-        mine = workspace().lanes.claim(
-            claims.fingerprint, claims.annotator, list(by_id), AHEAD, overlap=overlap
-        )
+        mine = _claim(claims, list(by_id), AHEAD, overlap)
         if len(mine) == AHEAD or len(drawn) < limit:
             break
         limit *= 4  # others hold much of what was drawn
     own = _own_verdicts(claims)
-    return [_item(found, by_id[name], own, body.get("columns")) for name in mine]
+    items = [_item(found, by_id[name], own, body.get("columns")) for name in mine]
+    return items, len(by_id) - len(mine)
 
 
 def _second_opinions(found: Board, claims: Claims, asked: Asked, overlap: float) -> list[Question]:
@@ -301,23 +318,24 @@ def _promise(cells: float) -> str:
 
 def _pages(
     found: Board, claims: Claims, body: dict[str, Any], asked: Asked
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], int]:
     """Return pages of one label and near instances, for the labels with most open cells."""
     reviewer, results = found.reviewer, found.results
     is_open = results.dataset.candidates.astype(bool) & (reviewer.states() == STATES.index("open"))
     is_open[list(asked.skip)] = False
     labels = asked.labels or [int(at) for at in np.argsort(-is_open.sum(axis=0), kind="stable")]
-    own, pages, taken = _own_verdicts(claims), [], set(asked.skip)
+    own, pages, taken, elsewhere = _own_verdicts(claims), [], set(asked.skip), 0
     for label in [one for one in labels if is_open[:, one].any()][:3]:
         rows = [row for row in reviewer.same_question(label, size=4 * TILES) if row not in taken]
         if asked.rows is not None:
             rows = [row for row in rows if row in set(asked.rows)]
         names = [results.dataset.ids[row] for row in rows]
-        mine = workspace().lanes.claim(claims.fingerprint, claims.annotator, names, TILES)
+        mine = _claim(claims, names, TILES)
+        elsewhere += len(names) - len(mine)
         if mine:
             taken |= {results.row_of[name] for name in mine}
             pages.append(_page(found, label, mine, own))
-    return pages
+    return pages, elsewhere
 
 
 def _page(

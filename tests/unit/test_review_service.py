@@ -211,3 +211,13 @@ def test_a_token_outlives_the_server_but_not_the_workspace(space, claims, tmp_pa
     monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "other"))
     with pytest.raises(PlainError, match="another workspace"):
         tokens.check(token)
+
+
+def test_what_a_desk_drops_is_free_for_others(space, claims):
+    first = {one["key"] for one in review.questions(claims, {"desk": "1"})["items"]}
+    other = review.questions(claims, {"desk": "1", "order": "false_first"})
+    second = {one["key"] for one in other["items"]}
+    bob = claims._replace(annotator="bob")
+    free = {one["key"] for one in review.questions(bob, {})["items"]}
+    assert first - second <= free
+    assert not second & free

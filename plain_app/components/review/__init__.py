@@ -14,7 +14,7 @@ import streamlit as st
 _HERE = Path(__file__).parent
 
 _HTML = """
-<div class="desk" data-part="desk" data-item="">
+<div class="desk" data-part="desk" data-item="" tabindex="-1">
   <div class="head">
     <strong data-part="name"></strong><span class="reason" data-part="reason"></span>
     <span class="status" data-part="status" role="status"></span>

@@ -58,6 +58,7 @@ class Outbox {
     this.waiting = readWaiting();
     this.refused = [];
     this.trouble = "";
+    this.hasSaved = false;
     this.isKept = true; // whether this browser keeps what is not saved
     this.listeners = new Set();
     this.pause = 500;
@@ -117,6 +118,7 @@ class Outbox {
     }
     this.trouble = "";
     this.pause = 500;
+    this.hasSaved = true;
     this.tell();
   }
 
@@ -161,6 +163,7 @@ const newUid = () =>
 class Desk {
   constructor(settings) {
     this.settings = settings;
+    this.name = newUid();
     this.items = [];
     this.at = 0;
     this.mark = 0; // the marked candidate or tile
@@ -190,11 +193,12 @@ class Desk {
     const unsaved = outbox.waiting.map((one) => one.decision.instance_id);
     const have = [...new Set([...kept.flatMap((one) => one.ids), ...unsaved, ...this.skipped()])];
     try {
-      const told = await post("questions", this.settings.token, { ...this.settings.query, have });
+      const told = await post("questions", this.settings.token, { ...this.settings.query, have, desk: this.name });
       const lost = new Set(told.lost); // the desk slept and somebody else has them now
       this.items = this.items.filter((one) => this.done.has(one.key) || !one.ids.some((id) => lost.has(id)));
       this.takeOver(told.items, kept);
       this.isExhausted = told.items.length === 0;
+      this.nElsewhere = told.elsewhere;
       this.progress = told.progress ?? this.progress;
       this.trouble = "";
     } catch (error) {
@@ -391,6 +395,7 @@ class View {
     this.draw = this.draw.bind(this);
     this.drawStatus = this.drawStatus.bind(this);
     this.onKey = this.onKey.bind(this);
+    this.part("desk").onpointerdown = () => this.part("desk").focus({ preventScroll: true });
     document.addEventListener("keydown", this.onKey);
     outbox.listeners.add(this.drawStatus);
     this.clock = setInterval(() => outbox.waiting.length && this.drawStatus(), 500);
@@ -567,7 +572,9 @@ class View {
     const text = desk.trouble
       ? `No questions: ${desk.trouble}`
       : desk.isExhausted
-        ? "Nothing left to ask with this order and these filters."
+        ? desk.nElsewhere
+          ? "What is left to ask is on other people's desks."
+          : "Nothing left to ask with this order and these filters."
         : "Getting questions …";
     this.part("empty").textContent = text;
     this.part("desk").dataset.state = desk.trouble ? "trouble" : desk.isExhausted ? "done" : "waiting";
@@ -686,7 +693,7 @@ class View {
         ? `⚠ ${own} not saved${outbox.trouble ? ` (${outbox.trouble})` : ""}: ${kept}`
         : own
           ? `saving ${own} …`
-          : desk.answers.length
+          : outbox.hasSaved
             ? "✓ all saved"
             : "";
     part("desk").classList.toggle("unsaved", isLate);

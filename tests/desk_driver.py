@@ -1,0 +1,98 @@
+"""Drives the review desk in a real browser, and looks at what was stored."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from finished_run import finished_run
+from playwright.sync_api import Page, expect
+
+from core.dataset import CandidateDataset
+from core.store import Decision, Workspace
+
+LONG = 60_000  # milliseconds, for what a busy machine may take
+
+WATCH = """
+(() => {
+  const look = (root) => root.querySelector('[data-part="desk"]') ?? [...root.querySelectorAll("*")]
+    .filter((one) => one.shadowRoot).map((one) => look(one.shadowRoot)).find(Boolean);
+  const desk = look(document);
+  const status = desk.querySelector('[data-part="status"]');
+  const told = (window.told = { painted: [], saved: [] });
+  const pressed = [], unsaved = [];
+  addEventListener("keydown", () => {
+    pressed.push(performance.now());
+    unsaved.push(performance.now());
+  }, true);
+  new MutationObserver(() => {
+    const at = pressed.splice(0);
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      for (const one of at) told.painted.push(performance.now() - one);
+    }));
+  }).observe(desk, { attributes: true, attributeFilter: ["data-item"] });
+  new MutationObserver(() => {
+    if (status.dataset.waiting !== "0") return;
+    for (const one of unsaved.splice(0)) told.saved.push(performance.now() - one);
+  }).observe(status, { attributes: true, attributeFilter: ["data-waiting"] });
+})()
+"""
+"""Notes for every key press when the next question was painted and when the answer was committed:
+milliseconds to the second animation frame after the change, and to the server's word."""
+
+
+def make_run(folder: Path, dataset: CandidateDataset) -> str:
+    """Make a workspace with an ended run and return the run."""
+    space = Workspace(folder)
+    try:
+        return finished_run(space, dataset)
+    finally:
+        space.close()
+
+
+def address(server: Any, run_id: str, annotator: str = "ann", **more: str) -> str:
+    extra = "".join(f"&{name}={value}" for name, value in more.items())
+    return f"http://127.0.0.1:{server.port}/review?run={run_id}&annotator={annotator}{extra}"
+
+
+def desk(page: Page, state: str = "asking") -> Any:
+    """Wait until the desk is in this state and return it."""
+    found = page.locator(f'[data-part="desk"][data-state="{state}"]')
+    expect(found).to_be_visible(timeout=LONG)
+    return found
+
+
+def expect_saved(page: Page, timeout: float = LONG) -> None:
+    """Wait until the page says that everything is committed."""
+    status = page.locator('[data-part="status"][data-state="saved"]')
+    expect(status).to_be_visible(timeout=timeout)
+
+
+def answered(page: Page) -> int:
+    return int(page.locator('[data-part="desk"]').get_attribute("data-count"))
+
+
+def shown_item(page: Page) -> str:
+    return page.locator('[data-part="desk"]').get_attribute("data-item")
+
+
+def stored(folder: Path, *annotators: str) -> list[Decision]:
+    """Return every row of decisions in the workspace, or those of some people."""
+    space = Workspace(folder)
+    try:
+        rows = [
+            one for data in space.datasets() for one in space.decisions.history(data.fingerprint)
+        ]
+        return [one for one in rows if not annotators or one.annotator in annotators]
+    finally:
+        space.close()
+
+
+def answers(rows: list[Decision]) -> int:
+    """Return how many answers, of any number of cells each, these rows are."""
+    return len({one.batch for one in rows if one.verdict != "undo"})
+
+
+def doubled(rows: list[Decision]) -> list[Any]:
+    """Return the cells that were decided more than once."""
+    counts = Counter((one.instance_id, one.label, one.annotator) for one in rows)
+    return [cell for cell, count in counts.items() if count > 1]

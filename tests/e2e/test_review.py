@@ -1,0 +1,225 @@
+"""The review desk as a person uses it; long measurements of the same are in measure_review.py."""
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from app_server import Server
+from desk_driver import (
+    LONG,
+    WATCH,
+    address,
+    answered,
+    answers,
+    desk,
+    doubled,
+    expect_saved,
+    make_run,
+    shown_item,
+    stored,
+)
+from playwright.sync_api import expect
+
+from core.dataset import CandidateDataset
+from core.demo import load_demo
+
+pytestmark = pytest.mark.e2e
+HOSTILE = '<img src=x onerror="document.title=1">'
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory) -> Iterator[tuple[Server, str]]:
+    """One server for all, as each test is another annotator; and the run under review."""
+    folder = tmp_path_factory.mktemp("review") / "space"
+    run_id = make_run(folder, load_demo(n_instances=1200))
+    server = Server(folder).start()
+    yield server, run_id
+    server.stop()
+    server.log.close()
+
+
+@pytest.fixture
+def review(served, open_page, request):
+    """Open the desk; return its server, its page and who sits there."""
+    server, run_id = served
+    who = request.node.name
+    page = open_page(address(server, run_id, who))
+    desk(page)
+    return server, page, who
+
+
+def press(page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def test_a_burst_of_keys_is_stored_whole_and_once(review):
+    server, page, who = review
+    page.evaluate(WATCH)
+    for _ in range(40):
+        page.keyboard.press("a")
+        page.wait_for_timeout(50)
+    expect_saved(page)
+    rows = stored(server.workspace, who)
+    assert answered(page) == answers(rows) == 40
+    assert doubled(rows) == []
+    painted = page.evaluate("told.painted")
+    assert len(painted) == 40
+    assert float(np.median(painted)) < 100  # the bar, on a quiet machine, is 40
+
+
+def test_without_network_answers_are_kept_shown_as_unsaved_and_sent_later(review):
+    server, page, who = review
+    press(page, "a")
+    expect_saved(page)
+    page.context.set_offline(True)
+    for _ in range(4):
+        press(page, "a")
+        page.wait_for_timeout(100)
+    expect(page.locator('[data-part="status"]')).to_contain_text("4 not saved", timeout=LONG)
+    assert answers(stored(server.workspace, who)) == 1
+    page.context.set_offline(False)
+    expect_saved(page)
+    rows = stored(server.workspace, who)
+    assert answers(rows) == 5
+    assert doubled(rows) == []
+
+
+def test_answers_survive_a_closed_page(review):
+    server, page, who = review
+    page.context.set_offline(True)
+    press(page, "a", "a")
+    expect(page.locator('[data-part="status"]')).to_contain_text("not saved", timeout=LONG)
+    page.context.set_offline(False)
+    page.reload()
+    desk(page)
+    expect(page.locator('[data-part="status"][data-waiting="0"]')).to_be_attached(timeout=LONG)
+    assert answers(stored(server.workspace, who)) == 2
+
+
+def test_a_server_killed_between_key_and_answer_loses_nothing(review):
+    server, page, who = review
+    for round_ in range(1, 4):
+        press(page, "a", "a")
+        server.kill()
+        state = page.locator('[data-part="status"]').get_attribute("data-state")
+        called_saved = answered(page) if state == "saved" else 2 * (round_ - 1)
+        assert answers(stored(server.workspace, who)) >= called_saved
+        server.start()
+        expect_saved(page)
+        rows = stored(server.workspace, who)
+        assert answers(rows) == answered(page) == 2 * round_
+        assert doubled(rows) == []
+
+
+def test_three_people_at_once_never_get_the_same_instance(served, browser):
+    server, run_id = served
+    pages = [browser.new_context().new_page() for _ in range(3)]
+    people = ("bob", "cem", "dia")
+    for page, name in zip(pages, people, strict=True):
+        page.goto(address(server, run_id, name))
+        desk(page)
+    for _ in range(12):
+        for page in pages:
+            press(page, "a")
+    for page in pages:
+        expect_saved(page)
+        page.context.close()
+    rows = stored(server.workspace, *people)
+    given = {(one.instance_id, one.annotator) for one in rows}
+    assert answers(rows) == 36
+    assert len(given) == len({instance for instance, _ in given}) == 36
+
+
+def test_every_key_does_what_it_says(review):
+    server, page, who = review
+    first = shown_item(page)
+    verdict = page.locator('[data-part="rows"] .row').first
+    before = verdict.get_attribute("data-verdict")
+    press(page, "1")
+    changed = verdict.get_attribute("data-verdict")
+    assert {before, changed} == {"keep", "reject"}
+    press(page, "m")
+    expect(verdict).to_have_attribute("data-verdict", "unsure")
+    press(page, "ArrowRight")
+    assert shown_item(page) != first
+    press(page, "ArrowLeft")
+    assert shown_item(page) == first
+    press(page, "a")
+    expect_saved(page)
+    assert "unsure" in {one.verdict for one in stored(server.workspace, who)}
+    press(page, "u")
+    assert shown_item(page) == first
+    expect_saved(page)
+    rows = stored(server.workspace, who)
+    assert len(rows) % 2 == 0
+    assert [one.verdict for one in rows].count("undo") == len(rows) // 2
+    press(page, "Space")
+    assert shown_item(page) != first
+    press(page, "?")
+    expect(page.locator('[data-part="panel"]')).to_contain_text("Reject all")
+    press(page, "Escape", "p")
+    expect(page.locator('[data-part="panel"]')).to_contain_text("would move", timeout=LONG)
+    assert answers(stored(server.workspace, who)) == 1
+
+
+def test_keys_are_the_persons_own_and_not_those_of_fields(review):
+    server, page, who = review
+    press(page, "?")
+    panel = page.locator('[data-part="panel"]')
+    panel.get_by_role("button", name="change").first.click()
+    press(page, "r")
+    expect(page.locator('[data-part="last"]')).to_contain_text("not free")
+    panel.get_by_role("button", name="change").first.click()
+    press(page, "y")
+    press(page, "Escape", "a")
+    assert answered(page) == 0
+    press(page, "y")
+    assert answered(page) == 1
+    page.reload()
+    desk(page)
+    page.get_by_role("combobox", name="Annotator").click()
+    press(page, "y", "Escape")
+    assert answered(page) == 0
+    page.locator('[data-part="name"]').click()
+    page.keyboard.down("y")
+    for _ in range(5):
+        page.keyboard.down("y")  # held down: the browser repeats it
+    page.keyboard.up("y")
+    assert answered(page) == 1
+    expect_saved(page)
+    assert answers(stored(server.workspace, who)) == 2
+
+
+def test_the_same_question_accepts_all_but_the_unticked(review):
+    server, page, who = review
+    page.get_by_text("Same question").click()
+    tiles = page.locator(".tile")
+    expect(tiles).to_have_count(24, timeout=LONG)
+    tiles.nth(3).click()
+    tiles.nth(5).click()
+    tiles.nth(5).click()
+    press(page, "Enter")
+    expect_saved(page)
+    verdicts = [one.verdict for one in stored(server.workspace, who)]
+    assert (verdicts.count("keep"), verdicts.count("reject")) == (22, 1)
+
+
+def test_hostile_data_is_text(serve, open_page, tmp_path):
+    rng = np.random.default_rng(0)
+    data = CandidateDataset(
+        rng.normal(size=(60, 5)).astype(np.float32),
+        (rng.random((60, 4)) < 0.7).astype(np.uint8),
+        label_names=[HOSTILE, "**b**", "=1+1", "x" * 3000],
+        ids=[f"{HOSTILE}{at}" for at in range(60)],
+    )
+    run_id = make_run(tmp_path / "space", data)
+    page = open_page(address(serve(), run_id, "%3Cimg src=x%3E"))
+    desk(page)
+    press(page, "p", "e", "a", "a")
+    expect_saved(page)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
+    expect(page).to_have_title(re.compile("PLAIN|Review"))
+    assert page.locator("img[src='x']").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
