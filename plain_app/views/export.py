@@ -13,11 +13,11 @@ from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
 from plain_app.components.cards import Figure, cell_table, figure_row
-from plain_app.components.empty import DATA, TRAIN, empty_state
+from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
+from plain_app.components.links import DATA, TRAIN
 from plain_app.services import explore, export
 from plain_app.services.export import Outcome
-from plain_app.services.workspace import workspace
 
 RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
 CHART = 330
@@ -28,7 +28,7 @@ ALL = "all labels"
 def draw() -> None:
     """Draw the rule, what it does, and the file; or say what is missing."""
     chosen = state.current()
-    situation, run = explore.situation(workspace(), chosen.run_id)
+    situation, run = explore.situation(chosen.run_id)
     if situation != "ready" or run is None:
         text = "A run has to end first: its confidences and your decisions make the labels."
         page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")
