@@ -157,6 +157,6 @@ def test_reliability_compares_claims_with_outcomes():
 
 
 def test_many_labels_do_not_overflow_the_count_model():
-    truth, candidates, p = world(n=300, n_labels=159)
+    _, candidates, p = world(n=300, n_labels=159)
     found = calibrate(candidates, p, p).confidences
     assert np.isfinite(found).all()
