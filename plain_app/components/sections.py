@@ -24,19 +24,7 @@ def draw_section(title: str, run: RunRow, told: Story) -> None:
 
 def _draw_curves(run: RunRow, told: Story) -> None:
     points = curves.curve_points(told.epochs, run.config.epochs)
-    charts = {
-        "objective": curves.objective_option,
-        "loss": curves.loss_option,
-        "changed": curves.changed_option,
-        "entropy": curves.entropy_option,
-    }
-    if points.metrics:
-        charts = {"metrics": curves.metrics_option, **charts}
-    wide, narrow = list(charts.items())[:2], list(charts.items())[2:]
-    for row in (wide, narrow):
-        for column, (name, option) in zip(st.columns(len(row)), row, strict=True):
-            with column:
-                st.echarts_chart(option(points), height=CHART, key=f"train.chart_{name}")
+    st.echarts_chart(curves.curves_option(points), height=2 * CHART, key="train.curves")
 
 
 def _draw_confidences(run: RunRow, told: Story) -> None:

@@ -244,7 +244,7 @@ def _draw_waiting(standing: Standing) -> None:
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
     }
-    with st.container(border=True, height=CHART, key="train.waiting"):
+    with st.container(border=True, height=2 * CHART, key="train.waiting"):
         st.caption(texts.get(standing, "This run has told nothing."))
 
 
