@@ -9,15 +9,22 @@ from core.config import PlainConfig
 from core.errors import PlainError
 from core.store import RunRow
 from plain_app import state
+from plain_app.charts.meanings import Sizes
 from plain_app.components.cards import Figure, duration, figure_row, state_badge
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA
 from plain_app.components.sections import CHART, SECTIONS, draw_section
-from plain_app.components.settings import FIELDS, GROUPS, draw_field, field_value, widget_value
+from plain_app.components.settings import (
+    FIELDS,
+    draw_field,
+    draw_form,
+    form_config,
+    widget_value,
+)
 from plain_app.services import runs
 from plain_app.services.runs import Standing, Story
-from plain_app.services.workspace import list_runs
+from plain_app.services.workspace import list_datasets, list_runs
 
 TICK_SECONDS = 1.0
 
@@ -63,13 +70,8 @@ def _draw_new_run(fingerprint: str) -> None:
         )
         _draw_estimate(fingerprint)
     _draw_refusal()
-    with st.expander("All settings", key="train.settings"):
-        for column, (group, names) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
-            with column:
-                st.markdown(f"**{group}**")
-                for name in names:
-                    if name != "epochs":
-                        draw_field(name, _preset())
+    with st.expander("All settings, and what they do", key="train.settings"):
+        st.fragment(draw_form)(_preset(), _sizes(fingerprint))
 
 
 def _draw_estimate(fingerprint: str) -> None:
@@ -89,9 +91,9 @@ def _preset() -> PlainConfig:
     return PlainConfig.preset(state.recall("train.preset") or runs.presets()[0])
 
 
-def _field(name: str) -> Any:
-    """Return what a setting's widget holds; the preset's value where it was not drawn yet."""
-    return state.recall(f"train.{name}", widget_value(name, getattr(_preset(), name)))
+def _sizes(fingerprint: str) -> Sizes:
+    row = next(row for row in list_datasets() if row.fingerprint == fingerprint)
+    return Sizes(row.n_instances, row.n_features, row.n_labels)
 
 
 def on_preset() -> None:
@@ -105,9 +107,8 @@ def on_start(fingerprint: str) -> None:
     """Start what the form says, or say why not."""
     state.forget("train.refusal", "train.deleted")
     try:
-        values = {name: field_value(name, _field(name)) for name in FIELDS}
         name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
-        run_id = runs.start(fingerprint, PlainConfig(**values), name)
+        run_id = runs.start(fingerprint, form_config(_preset()), name)
     except PlainError as error:
         state.remember("train.refusal", (error.title, error.detail, error.hint))
     else:

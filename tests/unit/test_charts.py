@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+import pytest
 
-from plain_app.charts import curves, distinct, distribution, evolution
+from core.config import PRESETS, PlainConfig
+from plain_app.charts import curves, distinct, distribution, evolution, meanings
 
 HISTORY = np.array([[0.1, 0.9, 0.5], [0.2, 0.1, 0.5], [0.9, 0.9, 0.5]], np.float16)
 
@@ -85,3 +87,31 @@ def test_curves_take_values_that_are_not_numbers():
     option = curves.curves_option(points)
     json.dumps(option, allow_nan=False)
     assert len(option["grid"]) == len(option["title"]) == 5
+
+
+SIZES = meanings.Sizes(3000, 256, 10)
+
+
+@pytest.mark.parametrize("name", PlainConfig.model_fields)
+def test_every_setting_has_a_picture_under_every_preset(name):
+    for preset in PRESETS:
+        points = meanings.meaning_points(name, PlainConfig.preset(preset), SIZES)
+        assert points.text
+        assert points.lines or points.bars
+        json.dumps(meanings.meaning_option(points), allow_nan=False)
+
+
+def test_pictures_show_what_the_engine_computes():
+    more, less = (
+        meanings.meaning_points("alpha", PlainConfig(alpha=alpha), SIZES).lines
+        for alpha in (0.5, 0.1)
+    )
+    agree = dict(more["neighbours have it"])
+    assert agree[0.0] == 0.5  # without neighbours, the prediction
+    assert agree[1.0] > agree[0.5] > 0.5 > dict(more["none has it"])[1.0]
+    assert more.keys() == less.keys()
+    masked = meanings.meaning_points("balance", PlainConfig(balance="mask"), SIZES).bars
+    assert (masked["0.30 ○"], masked["0.80"]) == (0, pytest.approx(0.8))
+    left = dict(meanings.meaning_points("n_steps", PlainConfig(), SIZES).lines["slowest part"])
+    assert left[0] == 100
+    assert left[max(left)] < 1
