@@ -227,11 +227,11 @@ def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
 
 def _with_mean(nu: Floats, mean: float) -> Floats:
     """Return nu tilted exponentially to this mean."""
-    m = np.arange(len(nu)) - mean
+    m, log = np.arange(len(nu)) - mean, np.log(np.maximum(nu, 1e-300))
     low, high = -20.0, 20.0
     for _ in range(40):
         tilt = (low + high) / 2
-        tilted = nu * np.exp(tilt * m - np.abs(tilt * m).max())
+        tilted = np.exp(log + tilt * m - (log + tilt * m).max())
         low, high = (tilt, high) if (tilted * m).sum() < 0 else (low, tilt)
     return np.asarray(tilted / tilted.sum())
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from core.config import PlainConfig
 from core.graphs import InstanceGraph, LabelGraph, Neighbors
-from core.propagation import Propagator
+from core.propagation import Propagator, RowPropagation
 
 Matrix = npt.NDArray[np.float32]
 
@@ -59,8 +59,9 @@ class Lens:
         self._Y, self._Y_hat = np.asarray(Y, np.float32), np.asarray(Y_hat, np.float32)
         self._graph, self._label_graph = graph, label_graph
         self._offered = np.nonzero(self._Y)
-        self._made = lru_cache(maxsize=8)(self._make_graph)
+        self._made = lru_cache(maxsize=24)(self._make_graph)
         self._looked = lru_cache(maxsize=32)(self._look)
+        self._rows = lru_cache(maxsize=32)(self._make_row)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -84,7 +85,7 @@ class Lens:
         if not self.settings:
             return np.asarray(self._Y_hat[row] * self._Y[row], np.float32)
         propagator = self._propagator(config)
-        Z = propagator.propagate_row(row, self._Y, self._Y_hat)
+        Z = self._rows(row, config.k, config.rho).row(propagator)
         made: Matrix = propagator.confidence(Z[None], self._Y[row : row + 1])[0]
         return made
 
@@ -95,6 +96,9 @@ class Lens:
 
     def _propagator(self, config: PlainConfig) -> Propagator:
         return make_propagator(config, self._made(config.k, config.rho), self._label_graph)
+
+    def _make_row(self, row: int, k: int, rho: float) -> RowPropagation:
+        return RowPropagation(self._made(k, rho), self._label_graph, row, self._Y, self._Y_hat)
 
     def _make_graph(self, k: int, rho: float) -> InstanceGraph:
         own = (k, rho) == (self.config.k, self.config.rho)

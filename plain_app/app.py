@@ -54,7 +54,7 @@ def main() -> None:
 
 def _pages() -> dict[str, st.Page]:
     """Return the pages whose files are there, by the title of their step."""
-    titles = ("Data", "Train", "Explore", "Review", "Tune", "Export")
+    titles = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
     files = {title: HERE / "views" / f"{title.lower()}.py" for title in titles}
     return {
         title: st.Page(f"views/{path.name}", title=title, default=title == "Data")
@@ -145,6 +145,7 @@ def _steps() -> list[Step]:
         Step("Explore", "choose a run", has_run, False),
         Step("Review", "train", is_trained, False),
         Step("Tune", "load data", has_data, False),
+        Step("Compare", "train twice", has_data, False),
         Step("Export", "train", is_trained, False),
     ]
 

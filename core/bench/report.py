@@ -74,6 +74,20 @@ def quality_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
+def effort_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `bench effort` results."""
+    rows = [["set", "cells", "order", "to 95 % right", "of random", "to 99 % right", "of random"]]
+    for one in results:
+        for strategy, needed in one["decisions"].items():
+            row = [one["set"], f"{one['n_cells']:,}", strategy]
+            for target, count in needed.items():
+                share = one["share_of_random"][strategy][target]
+                row += ["never" if count is None else f"{count:,}"]
+                row += ["" if share is None else f"{share:.0%}"]
+            rows.append(row)
+    return rows
+
+
 def markdown(tables: list[tuple[str, Rows]]) -> str:
     parts = []
     for title, (header, *rows) in tables:

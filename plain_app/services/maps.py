@@ -85,6 +85,15 @@ def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None
     return PackedMap(_packed_places(folder, run.id, layout), colours)
 
 
+def packed_as(run_id: str, colours: Colouring, revision: str) -> PackedMap | None:
+    """Return the best map of a run in colours of one's own; none where it has no layout."""
+    layout = next(iter(layouts(run_id)), None)
+    if layout is None:
+        return None
+    painted = charts.pack_colours(colours, f"{revision}|{layout}", f"{run_id} {layout}")
+    return PackedMap(_packed_places(str(workspace().folder), run_id, layout), painted)
+
+
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _packed_colours(
     _results: Explored,

@@ -88,7 +88,8 @@ def _draw_refusal() -> None:
 
 
 def _preset() -> PlainConfig:
-    return PlainConfig.preset(state.recall("train.preset") or runs.presets()[0])
+    chosen = state.recall("train.preset")
+    return runs.preset(chosen if chosen in runs.presets() else runs.presets()[0])
 
 
 def _sizes(fingerprint: str) -> Sizes:

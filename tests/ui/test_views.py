@@ -4,16 +4,11 @@ from io import BytesIO
 
 import pandas as pd
 import pytest
-from app_stages import EPOCHS, STATES
+from app_stages import EPOCHS, STATES, texts
 
-VIEWS = ("data", "train", "review")
+VIEWS = ("data", "train", "review", "export")
 SECTIONS = ("Curves", "Confidences", "Restless cells", "Two epochs", "Cartography", "Log")
 HOSTILE = '<img src=x onerror="alert(1)">'
-
-
-def texts(app) -> str:
-    parts = [*app.text, *app.caption, *app.markdown, *app.subheader]
-    return "\n".join(str(one.value) for one in parts)
 
 
 def csv(**columns) -> bytes:

@@ -154,3 +154,9 @@ def test_reliability_compares_claims_with_outcomes():
     assert n_cells.tolist() == [2, 2]
     assert expected_calibration_error(confidences, truth) == pytest.approx(0.25)
     assert np.isnan(expected_calibration_error(confidences, truth, np.zeros(5)))
+
+
+def test_many_labels_do_not_overflow_the_count_model():
+    _, candidates, p = world(n=300, n_labels=159)
+    found = calibrate(candidates, p, p).confidences
+    assert np.isfinite(found).all()

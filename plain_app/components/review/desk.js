@@ -191,12 +191,14 @@ class Desk {
     this.isFetching = true;
     const kept = this.items.slice(this.at, this.at + 2).filter((one) => !this.done.has(one.key));
     const unsaved = outbox.waiting.map((one) => one.decision.instance_id);
+    const doneBefore = new Set(this.done);
     const have = [...new Set([...kept.flatMap((one) => one.ids), ...unsaved, ...this.skipped()])];
     try {
       const told = await post("questions", this.settings.token, { ...this.settings.query, have, desk: this.name });
       const lost = new Set(told.lost); // the desk slept and somebody else has them now
       this.items = this.items.filter((one) => this.done.has(one.key) || !one.ids.some((id) => lost.has(id)));
-      this.takeOver(told.items, kept);
+      const fresh = told.items.filter((one) => doneBefore.has(one.key) || !this.done.has(one.key));
+      this.takeOver(fresh, kept); // without what was answered while the request was on its way
       this.isExhausted = told.items.length === 0;
       this.nElsewhere = told.elsewhere;
       this.progress = told.progress ?? this.progress;
@@ -219,7 +221,7 @@ class Desk {
     const wasEmpty = !this.item;
     const stays = this.items.filter((one, at) => at <= this.at || this.done.has(one.key) || kept.includes(one));
     const known = new Set(stays.filter((one) => !this.done.has(one.key)).map((one) => one.key));
-    const added = fresh.filter((one) => !known.has(one.key) && !this.isUnsaved(one));
+    const added = fresh.filter((one) => !known.has(one.key));
     for (const one of added) {
       this.done.delete(one.key); // the server asks again: what was said no longer stands
       prepare(one, this.settings.blind);
@@ -233,10 +235,6 @@ class Desk {
       this.items.splice(0, surplus);
       this.at -= surplus;
     }
-  }
-
-  isUnsaved(item) {
-    return item.ids.some((id) => outbox.waiting.some((one) => one.decision.instance_id === id));
   }
 
   advance() {
