@@ -13,7 +13,7 @@ from plain_app.charts import ego
 from plain_app.components.evidence_card import evidence_card
 from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
-from plain_app.services import explore
+from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
@@ -61,7 +61,8 @@ def draw_instance(run_id: str) -> None:
     if row is None:
         return
     of_run, lasso = state.recall("explore.lasso") or (None, None)
-    mark(row, lasso.corners if of_run == run_id else (), "explore.marks")
+    corners = lasso.corners if of_run == run_id else ()
+    mark(maps.layout_name(run_id), row, corners, "explore.marks")
     _what(results, row)
     label = _choose_cell(results, row)
     why, near = st.tabs(

@@ -7,6 +7,7 @@ import pytest
 
 from core.config import PRESETS, PlainConfig
 from plain_app.charts import curves, distinct, distribution, evolution, meanings
+from plain_app.charts.instance_map import inside_polygon
 
 HISTORY = np.array([[0.1, 0.9, 0.5], [0.2, 0.1, 0.5], [0.9, 0.9, 0.5]], np.float16)
 
@@ -53,10 +54,13 @@ def test_difference_lists_only_cells_that_differ():
     assert points.n_changed == 1
 
 
-def test_region_is_a_part_of_the_cartography():
+def test_cartography_places_cells_by_mean_and_variability():
     statistics = evolution.cell_statistics(HISTORY)
-    cells, n_inside = evolution.region_cells(statistics, (0.0, 1.0), (0.01, 1.0))
-    assert (sorted(cells.tolist()), n_inside) == ([0, 1], 2)
+    x, y = evolution.cartography_places(statistics, np.arange(3))
+    assert np.allclose(x, [-0.2, 4 / 15, 0], atol=1e-3)
+    assert np.isclose(y[2], -1)
+    assert inside_polygon(x, y, [(-1, -0.9), (1, -0.9), (1, 1), (-1, 1)]).tolist() == [1, 1, 0]
+    assert evolution.most_variable(statistics, np.arange(3), top=1).tolist() == [1]
 
 
 def test_together_is_a_share_of_the_row():

@@ -76,9 +76,10 @@ def scatter(places: bytes, colours: bytes, key: str) -> MapEvent:
     )
 
 
-def mark(row: int, lasso: Sequence[Sequence[float]], key: str) -> None:
-    """Mark an instance and a lasso on the map of this page, without sending the map again."""
-    _marks_component()(key=key, data={"at": row, "lasso": list(lasso)}, height=1)
+def mark(layout: str, row: int, lasso: Sequence[Sequence[float]], key: str) -> None:
+    """Mark a point and a lasso on the map with this layout, without sending the map again."""
+    data = {"layout": layout, "at": row, "lasso": list(lasso)}
+    _marks_component()(key=key, data=data, height=1)
 
 
 def _nothing() -> None:
