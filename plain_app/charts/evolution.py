@@ -154,21 +154,24 @@ def difference_points(
 
 
 def cartography_places(statistics: CellStatistics, cells: Indices) -> Places:
-    """Return cells by mean confidence (0 to 1) and variability (0 to 0.5), as a map."""
-    x, y = 2 * statistics.mean[cells] - 1, 4 * statistics.variability[cells] - 1
+    """Return cells by mean confidence and variability, as a map."""
+    highest = _highest(statistics)
+    x, y = 2 * statistics.mean[cells] - 1, 2 * statistics.variability[cells] / highest - 1
     return Places(x.astype(np.float32), y.astype(np.float32))
 
 
-CARTOGRAPHY_AXES = {
-    "x": Axis(
-        "mean confidence over epochs",
-        tuple((2 * at - 1, f"{at:g}") for at in (0, 0.25, 0.5, 0.75, 1)),
-    ),
-    "y": Axis(
-        "variability (standard deviation)",
-        tuple((4 * at - 1, f"{at:g}") for at in (0, 0.1, 0.2, 0.3, 0.4, 0.5)),
-    ),
-}
+def cartography_axes(statistics: CellStatistics) -> dict[str, Axis]:
+    """Return what stands beside that map."""
+    highest = _highest(statistics)
+    parts = (0, 0.25, 0.5, 0.75, 1)
+    mean = Axis("mean confidence over epochs", tuple((2 * at - 1, f"{at:g}") for at in parts))
+    spread = tuple((2 * at - 1, f"{at * highest:.3g}") for at in parts)
+    return {"x": mean, "y": Axis("variability (standard deviation)", spread)}
+
+
+def _highest(statistics: CellStatistics) -> float:
+    """Return where the axis of variability ends: 0.1 at least."""
+    return max(1.0, np.ceil(10 * float(statistics.variability.max(initial=0)))) / 10
 
 
 def cartography_colouring(

@@ -94,7 +94,7 @@ def _cartography(folder: str, run_id: str, fingerprint: str, n_epochs: int) -> C
     colours = charts.cartography_colouring(found, shown, truth_of_cells(fingerprint))
     return Cartography(
         name,
-        pack_places(places, name, charts.CARTOGRAPHY_AXES),
+        pack_places(places, name, charts.cartography_axes(found)),
         pack_colours(colours, name, name),
         shown,
     )

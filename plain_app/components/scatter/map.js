@@ -123,15 +123,14 @@ function createMap(root) {
   }
 
   function paintAxes(pen) {
-    pen.font = "11px sans-serif";
-    pen.fillStyle = pen.strokeStyle = theme.text;
-    pen.lineWidth = 1;
+    pen.font = `11px ${theme.font}`;
+    pen.fillStyle = theme.text;
     const axis = ({ name, ticks }, isX) => {
       pen.globalAlpha = 0.12;
       for (const [at] of ticks) {
         const [x, y] = view.toPixel(at, at);
-        if (isX) pen.strokeRect(x, -1, 0, view.height + 2);
-        else pen.strokeRect(-1, y, view.width + 2, 0);
+        if (isX) pen.fillRect(Math.round(x), 0, 1, view.height);
+        else pen.fillRect(0, Math.round(y), view.width, 1);
       }
       pen.globalAlpha = 0.75;
       for (const [at, text] of ticks) {
@@ -447,6 +446,7 @@ function readTheme(element) {
     background: hex(read("background-color", "#ffffff")),
     text: hex(read("text-color", "#222222")),
     primary: hex(read("primary-color", SURE)),
+    font: read("font", "sans-serif"),
     names: read("chart-categorical-colors", "").split(/,(?![^(]*\))/).filter(Boolean).map(hex),
   };
   theme.key = [theme.background, theme.text, theme.primary, ...theme.names].join();
