@@ -34,6 +34,9 @@ Cells = npt.NDArray[np.bool_]
 _FLOOR_SHARE = 0.2
 """Share of instances, those predicted least, that show a label's noise floor."""
 
+_ABOUT_TRUTH = 0.97
+"""Predictions whose mean is below this share of the candidates' are of truth, else of candidates."""
+
 _CREDIBLE = 0.85
 """Share of true candidates above which the noise floor is not believed."""
 
@@ -74,19 +77,26 @@ class Reliability(NamedTuple):
     n_cells: npt.NDArray[np.int64]
 
 
-def calibrate(Y: Any, Z: Any, Y_hat: Any, decided: Any = None, sampled: Any = None) -> Calibration:
+def calibrate(
+    Y: Any, Z: Any, Y_hat: Any, decided: Any = None, sampled: Any = None, *, eta: float = 1.0
+) -> Calibration:
     """Return the probability of every candidate and the base rate of every label.
 
     Parameters
     ----------
-    Y : (n, L) candidates; Z, Y_hat : (n, L) pseudo-labels and predictions
+    Y, Y_hat : (n, L) candidates and predictions
+    Z : (n, L) what propagation with weight `eta` made of them, not balanced; None without graphs
     decided : (n, L), 1 kept, 0 rejected, NaN undecided
     sampled : (n, L), which decided cells were drawn at random; the others count less, because a
         cell chosen for its confidence says little about the rest of its label. None: all were.
     """
     offered = np.asarray(Y) > 0
     rows, labels = np.nonzero(offered)
-    x = _logit(_unsupervised(offered, np.asarray(Y_hat)))
+    Y_hat = np.asarray(Y_hat)
+    said = Y_hat[rows, labels].astype(np.float64)
+    if Z is not None:
+        said += _by_graphs(np.asarray(Z)[rows, labels], said, labels, eta)
+    x = _logit(_unsupervised(offered, Y_hat, said.clip(0, 1)))
     fit = _Regression.prior(offered.shape[1])
     if decided is not None:
         verdicts = np.asarray(decided, np.float64)[rows, labels]
@@ -118,19 +128,37 @@ def expected_calibration_error(confidences: Any, truth: Any, mask: Any = None) -
     return float(np.average(abs(claimed - true), weights=count)) if len(count) else float("nan")
 
 
-def _unsupervised(offered: Cells, Y_hat: Floats) -> Floats:
-    """Return P(true | candidates, features) of every candidate, in row-major order."""
+def _by_graphs(Z: Floats, said: Floats, labels: Any, eta: float) -> Floats:
+    """Return how the graphs correct the predictions of candidates, beyond their label's mean.
+
+    At the minimiser (1 + eta) Z - eta Y - Y_hat = -alpha L_x Z - beta Z L_y.
+    """
+    correction = (1 + eta) * Z - eta - said
+    mean = np.bincount(labels, correction) / np.maximum(np.bincount(labels), 1)
+    return np.asarray(correction - mean[labels])
+
+
+def _unsupervised(offered: Cells, Y_hat: Floats, predicted: Floats) -> Floats:
+    """Return P(true | candidates, features) of every candidate, in row-major order.
+
+    `predicted` are the predictions of the candidates, corrected by the graphs.
+    """
     rows, labels = np.nonzero(offered)
     if not len(rows):
         return np.empty(0)
     frequency = np.bincount(labels, minlength=offered.shape[1]) / len(offered)
     few = slice(None, None, max(offered.size // _LOOK, 1))
+    size = np.bincount(rows, minlength=len(offered))
     e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
     true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
-    predicted, size = Y_hat[rows, labels], np.bincount(rows, minlength=len(offered))
     if true_rate.sum() > _CREDIBLE * frequency.sum():
         return _without_floor(predicted, frequency[labels], size[rows])
-    shift = _level(Y_hat[few], float(true_rate.mean()))
+    shift, level = 0.0, Y_hat.mean(axis=0)
+    if level.sum() < _ABOUT_TRUTH * frequency.sum():
+        true_rate = np.clip(level, 0.02 * frequency, 0.98 * frequency)
+        e = float((frequency - true_rate).sum() / (1 - true_rate).sum())
+    else:
+        shift = _level(Y_hat[few], float(true_rate.mean()))
     p = np.clip((predicted - shift) / (1 - shift), 0.05 * true_rate[labels] + 1e-5, 0.999)
     n_false = float((frequency - true_rate).sum())
     return _compete(p, e, size, n_false, offered.shape[1])
@@ -227,11 +255,11 @@ def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
 
 def _with_mean(nu: Floats, mean: float) -> Floats:
     """Return nu tilted exponentially to this mean."""
-    m = np.arange(len(nu)) - mean
+    m, log = np.arange(len(nu)) - mean, np.log(nu + 1e-300)
     low, high = -20.0, 20.0
     for _ in range(40):
         tilt = (low + high) / 2
-        tilted = nu * np.exp(tilt * m - np.abs(tilt * m).max())
+        tilted = np.exp(log + tilt * m - (log + tilt * m).max())
         low, high = (tilt, high) if (tilted * m).sum() < 0 else (low, tilt)
     return np.asarray(tilted / tilted.sum())
 
