@@ -11,9 +11,9 @@
    so the candidates of a row compete. nu is learned from all rows by EM, its mean held at what the
    floor implies. Sums over subsets are elementary symmetric polynomials: exact, |S|^2 per row.
 3. *No floor.* Where candidates look almost all true (false ones follow the features too, or the
-   predictions have memorised them), their predictability says little about truth. Predictions are
-   then shrunk toward the label's frequency, longer candidate sets count against their members, and
-   the level is a guess until somebody decides.
+   predictions have memorised them), their predictability says less about truth. The level is then
+   a guess until somebody decides; and the nearer to all true they look, the more predictions are
+   shrunk toward the label's frequency and longer candidate sets count against their members.
 4. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
    label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
    intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
@@ -35,13 +35,16 @@ _FLOOR_SHARE = 0.2
 """Share of instances, those predicted least, that show a label's noise floor."""
 
 _ABOUT_TRUTH = 0.97
-"""Predictions whose mean is below this share of the candidates' are of truth, else of candidates."""
+"""Predictions with a mean below this share of the candidates' are of truth, not of candidates."""
 
-_CREDIBLE = 0.85
+_CREDIBLE = 0.8
 """Share of true candidates above which the noise floor is not believed."""
 
-_GUESS, _TRUST = 0.65, 0.5
+_GUESS, _LEAST_TRUST = 0.65, 0.5
 """Without a floor: the share of true candidates, and how far predictions move from frequencies."""
+
+_ODD = 0.85, 0.92
+"""Shares between which trust in predictions falls from all to the least."""
 
 _LOOK = 200_000
 """Cells looked at for the noise floor; of larger data, evenly spaced rows."""
@@ -151,8 +154,9 @@ def _unsupervised(offered: Cells, Y_hat: Floats, predicted: Floats) -> Floats:
     size = np.bincount(rows, minlength=len(offered))
     e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
     true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
-    if true_rate.sum() > _CREDIBLE * frequency.sum():
-        return _without_floor(predicted, frequency[labels], size[rows])
+    share = float(true_rate.sum() / frequency.sum())
+    if share > _CREDIBLE:
+        return _without_floor(predicted, frequency[labels], size[rows], share)
     shift, level = 0.0, Y_hat.mean(axis=0)
     if level.sum() < _ABOUT_TRUTH * frequency.sum():
         true_rate = np.clip(level, 0.02 * frequency, 0.98 * frequency)
@@ -181,9 +185,10 @@ def _level(Y_hat: Floats, mean: float) -> float:
     return low
 
 
-def _without_floor(predicted: Floats, frequency: Floats, size: Any) -> Floats:
-    typical = _logit(frequency)
-    x = typical + _TRUST * (_logit(predicted) - typical - np.log(size))
+def _without_floor(predicted: Floats, frequency: Floats, size: Any, share: float) -> Floats:
+    doubt = float(np.clip((share - _ODD[0]) / (_ODD[1] - _ODD[0]), 0, 1))
+    trust, typical = 1 - (1 - _LEAST_TRUST) * doubt, _logit(frequency)
+    x = typical + trust * (_logit(predicted) - typical - doubt * np.log(size))
     low, high = -20.0, 20.0
     for _ in range(20):
         middle = (low + high) / 2
@@ -255,7 +260,7 @@ def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
 
 def _with_mean(nu: Floats, mean: float) -> Floats:
     """Return nu tilted exponentially to this mean."""
-    m, log = np.arange(len(nu)) - mean, np.log(nu + 1e-300)
+    m, log = np.arange(len(nu)) - mean, np.log(np.maximum(nu, 1e-300))
     low, high = -20.0, 20.0
     for _ in range(40):
         tilt = (low + high) / 2

@@ -148,10 +148,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "unit_rows": True,
         "members": 5,
         "landmarks": 1500,
-        "rounds": 2,
-        "epochs": 9,
+        "rounds": 3,
+        "epochs": 12,
         "batch_size": 64,
-        "learning_rate": 0.001,
+        "learning_rate": 0.01,
         "weight_decay": 0.001,
     },
 }

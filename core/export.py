@@ -1,4 +1,8 @@
-"""Cleaned label sets as files other tools accept, and beside each the record of how it was made."""
+"""Cleaned label sets as files other tools accept, and beside each the record of how it was made.
+
+What goes out is what a run knows after review: decisions, the confidences they taught, and the
+names that labels have now. The command line and the Export page both begin with `run_results`.
+"""
 
 import hashlib
 import json
@@ -6,18 +10,86 @@ import os
 import platform
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from core.dataset import CandidateDataset
 from core.errors import ExportError
 from core.formats import ColumnMapping, write
-from core.review import Resolution, Threshold, Verdict
+from core.propagation import Propagator
+from core.review import Resolution, Reviewer, Threshold, Verdict
+from core.store import Decision, RunRow, Workspace, files
+from core.worker import load_graphs
+
+
+class Results(NamedTuple):
+    """What is known of every cell of a run, and who decided what."""
+
+    dataset: CandidateDataset  # with labels as they are called now
+    confidences: npt.NDArray[np.float32]  # (n, L)
+    predictions: npt.NDArray[np.float32]  # (n, L)
+    decisions: list[Decision]
+    mapping: ColumnMapping | None  # none where labels are not those of the file any more
+
+
+def run_results(workspace: Workspace, run: RunRow) -> Results:
+    """Return what a run with results knows, the decisions of its data included."""
+    folder = workspace.runs.folder(run.id)
+    if not (folder / "confidences.npy").exists():
+        raise ExportError("This run has no results yet.", run.id, "Wait, or stop it first.")
+    dataset = workspace.load_dataset(run.fingerprint)
+    confidences, predictions = (
+        files.read_array(folder / f"{name}.npy") for name in ("confidences", "predictions")
+    )
+    decisions = workspace.decisions.latest(run.fingerprint)
+    if decisions:
+        weights = {name: getattr(run.config, name) for name in ("alpha", "beta", "eta", "gamma")}
+        graphs = load_graphs(workspace, run.id)
+        propagator = Propagator(*graphs, **weights, n_steps=run.config.n_steps)
+        confidences = Reviewer(dataset, propagator, predictions, decisions).confidences
+    results = Results(
+        dataset, confidences, predictions, decisions, workspace.mapping(run.fingerprint)
+    )
+    names = workspace.labels.names(run.fingerprint, dataset.label_names)
+    return results if list(dataset.label_names) == names else _renamed(results, names)
+
+
+def _renamed(results: Results, names: Sequence[str]) -> Results:
+    """Call labels by these names; those of one name become one, true where any of them is."""
+    dataset = results.dataset
+    column = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    to = np.array([column[name] for name in names])
+
+    def merged(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        out = np.zeros((len(values), len(column)), values.dtype)
+        np.maximum.at(out.T, to, values.T)
+        return out
+
+    called = dict(zip(dataset.label_names, names, strict=True))
+    renamed = CandidateDataset(
+        dataset.features,
+        merged(dataset.candidates),
+        tuple(column),
+        dataset.ids,
+        dataset.feature_names,
+        None if dataset.truth is None else merged(dataset.truth),
+        dataset.display,
+    )
+    renamed.__dict__["fingerprint"] = dataset.fingerprint  # of the data in the workspace
+    given = (
+        one.model_copy(update={"label": called.get(one.label, one.label)})
+        for one in results.decisions
+    )
+    decisions = sorted(given, key=lambda one: one.verdict == "keep")  # kept once is kept
+    return Results(
+        renamed, merged(results.confidences), merged(results.predictions), decisions, None
+    )
 
 
 def export(

@@ -75,7 +75,7 @@ class KernelRidge:
         coefficients = self._shrunk(best)[:, None] * projected
         self._coefficients = self._to_coefficients @ coefficients
         self._offset = level - self._mean @ (self._basis @ coefficients)
-        return self._left_out(T, projected, best, slice(None)) + level
+        return np.asarray(self._left_out(T, projected, best, slice(None)) + level)
 
     def predict(self, X: Features) -> Matrix:
         """Return what the last fit says of other instances, not cut to [0, 1]."""

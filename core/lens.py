@@ -1,8 +1,8 @@
 """What other settings would say with the network's predictions as they are: no training.
 
-A run's confidences are its predictions, corrected by the two graphs. With the predictions fixed,
-those of any alpha, beta, eta, gamma, T, k and rho are one propagation: exactly what the last step
-of a run with these settings would make of the same predictions.
+A run's confidences are its predictions, corrected by the two graphs and calibrated. With the
+predictions fixed, those of any alpha, beta, eta, gamma, T, k and rho are one propagation: exactly
+what the last step of a run with these settings would make of the same predictions.
 """
 
 from functools import lru_cache
@@ -10,6 +10,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from core.calibration import calibrate
 from core.config import PlainConfig
 from core.graphs import InstanceGraph, LabelGraph, Neighbors
 from core.propagation import Propagator
@@ -29,11 +30,15 @@ def make_propagator(
     return Propagator(instance_graph, label_graph, **weights)
 
 
-def confidences(propagator: Propagator, Y: Matrix, Y_hat: Matrix) -> Matrix:
-    """Return how likely each candidate is true, n x L; 0 elsewhere."""
+def confidences(propagator: Propagator | None, Y: Matrix, Y_hat: Matrix) -> Matrix:
+    """Return how likely each candidate is true, n x L; 0 elsewhere.
+
+    `propagator` is None where no propagation follows the network.
+    """
+    if propagator is None:
+        return calibrate(Y, None, Y_hat).confidences
     Z = propagator.propagate(Y, Y_hat, rescale=False)
-    made: Matrix = propagator.confidence(Z, Y)
-    return made
+    return calibrate(Y, Z, Y_hat, eta=propagator.eta).confidences
 
 
 class Lens:
@@ -81,17 +86,15 @@ class Lens:
 
     def look_at(self, row: int, config: PlainConfig) -> Matrix:
         """Return those of one instance's labels, n_labels long; 0 where not a candidate."""
-        if not self.settings:
-            return np.asarray(self._Y_hat[row] * self._Y[row], np.float32)
-        propagator = self._propagator(config)
-        Z = propagator.propagate_row(row, self._Y, self._Y_hat)
-        made: Matrix = propagator.confidence(Z[None], self._Y[row : row + 1])[0]
+        made = np.zeros(self._Y.shape[1], np.float32)
+        rows, labels = self._offered
+        start, end = np.searchsorted(rows, (row, row + 1))
+        made[labels[start:end]] = self.look(config)[start:end]
         return made
 
     def _look(self, config: PlainConfig) -> Matrix:
-        if not self.settings:
-            return np.asarray((self._Y_hat * self._Y)[self._offered])
-        return confidences(self._propagator(config), self._Y, self._Y_hat)[self._offered]
+        propagator = self._propagator(config) if self.settings else None
+        return confidences(propagator, self._Y, self._Y_hat)[self._offered]
 
     def _propagator(self, config: PlainConfig) -> Propagator:
         return make_propagator(config, self._made(config.k, config.rho), self._label_graph)

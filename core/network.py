@@ -249,7 +249,10 @@ class Network:
     def _train_epoch(self, features: Rows, Z: Tensor, between: Between) -> None:
         size = self._config.batch_size
         order = torch.randperm(len(features), generator=self.generator, device=self._device)
-        with torch.inference_mode(), one_thread_if_small(size * max(a * b for a, b in self._shapes)):
+        with (
+            torch.inference_mode(),
+            one_thread_if_small(size * max(a * b for a, b in self._shapes)),
+        ):
             for at in torch.split(order, _CHUNK * size):
                 batches = zip(
                     torch.split(features.rows(at), size), torch.split(Z[at], size), strict=True

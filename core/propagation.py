@@ -103,6 +103,12 @@ class Propagator:
             sp.csr_array((self.shape[0],) * 2, dtype=np.float32) if self._A_x is None else self._A_x
         )
 
+    @property
+    def step_scale(self) -> np.float32:
+        """By what a change shrinks, beside the weight of the edge, when it reaches a neighbour."""
+        h = self.alpha + self.beta
+        return np.float32(h / 2 / (1 + self.eta + h))
+
     def to(self, device: Any) -> "Propagator":
         """Return the same operator with its matrices, and so its results, on a torch device."""
         import torch
@@ -245,8 +251,6 @@ class Propagator:
         -------
         the rows that were touched
         """
-        h = self.alpha + self.beta
-        scale = np.float32(h / 2 / (1 + self.eta + h))
         at, place = np.unique(np.asarray(rows, np.int64), return_inverse=True)
         E = np.zeros((len(at), self.shape[1]), np.float32)
         np.add.at(E, (place, labels), change)
@@ -254,7 +258,7 @@ class Propagator:
         while len(at):
             Z[at] += E
             touched[at] = True
-            at, E = self._step(at, E * scale)
+            at, E = self._step(at, E * self.step_scale)
             E[held[at]] = 0
             moved = np.abs(E).max(axis=1, initial=0) > CHANGE_TOLERANCE
             at, E = at[moved], E[moved]

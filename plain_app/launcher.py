@@ -46,9 +46,9 @@ PINNED: dict[str, Any] = {
     "runner.postScriptGC": False,
 }
 
-# WebGL components compile with Function(); components given as text load from blob addresses.
+# Components given as text load from blob addresses.
 POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-eval' blob: {scripts}; style-src 'self' "
+    "default-src 'self'; script-src 'self' blob: {scripts}; style-src 'self' "
     "'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' "
     "ws: wss: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; "
     "frame-ancestors 'none'"

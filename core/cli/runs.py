@@ -172,25 +172,23 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the data of a run with its resolved labels, confidences and reasons."""
+    from core.export import run_results
     from core.formats import ColumnMapping
-    from core.store import files
 
     space = _open(workspace)
     found = space.runs.get(run)
     threshold = parse_threshold(cut, top_k, precision)
-    folder = space.runs.folder(found.id)
-    if not (folder / "confidences.npy").exists():
-        raise PlainError("This run has no results yet.", found.id, "Wait, or stop it first.")
-    columns = ColumnMapping.load(mapping) if mapping else space.mapping(found.fingerprint)
+    results = run_results(space, found)
     made_by = {
         "config": found.config.model_dump(mode="json"),
         "run": found.id,
-        "decisions": space.decisions.latest(found.fingerprint),
+        "decisions": results.decisions,
     }
+    columns = ColumnMapping.load(mapping) if mapping else results.mapping
     write_resolved(
-        space.load_dataset(found.fingerprint),
-        files.read_array(folder / "confidences.npy"),
-        files.read_array(folder / "predictions.npy"),
+        results.dataset,
+        results.confidences,
+        results.predictions,
         target,
         threshold=threshold,
         allow_new_labels=allow_new_labels,

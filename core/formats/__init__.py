@@ -22,7 +22,7 @@ from core.formats.archives import is_packed, unpacked
 from core.formats.findings import refuse
 from core.formats.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 
-__all__ = ["ColumnMapping", "ReadResult", "detect", "guess_mapping", "read", "write"]
+__all__ = ["ColumnMapping", "ReadResult", "detect", "guess_mapping", "read", "writable", "write"]
 
 HEAD = 2**16
 PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
@@ -138,6 +138,13 @@ def formats() -> dict[str, Format]:
     return {one.NAME: cast(Format, one) for one in found}
 
 
+def writable() -> dict[str, str]:
+    """Return what can be written by the name of its format, each with its usual extension."""
+    able = {name: one.EXTENSIONS for name, one in formats().items() if hasattr(one, "write")}
+    own = {name: "".join(extensions[:1]) for name, extensions in able.items()}
+    return own | {name: ".csv" if name == "cleanlab-issues" else ".jsonl" for name in _flavours()}
+
+
 @cache
 def _flavours() -> dict[str, Callable[..., None]]:
     """Return how to write for programs whose files are not read back, by their names."""
@@ -201,7 +208,7 @@ def _writer(path: Path, name: str | None) -> tuple[Callable[..., None], list[Pat
     chosen = by_name[0] if name is None and by_name else known.get(name or "")
     save: Any = _flavours().get(name or "") or getattr(chosen, "write", None)
     if save is None:
-        able = ", ".join([one for one in known if hasattr(known[one], "write")] + [*_flavours()])
+        able = ", ".join(writable())
         raise ExportError(
             "This format cannot be written.", f"Got {name or path.suffix!r}.", f"Use one of {able}."
         )

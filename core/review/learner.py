@@ -113,7 +113,7 @@ class Learner:
         common = (0.0, 1.0)
         if len(rows):
             common = _two_parameters(
-                self.features.start[rows, labels], decided[rows, labels], (0.0, 1.0), (3.0, 1.0)
+                self.features.start[rows, labels], decided[rows, labels], (0.0, 1.0), (1.0, 0.5)
             )
         mean = self._mean(common)
         weights = np.tile(mean, (n_labels, 1))
@@ -130,7 +130,7 @@ class Learner:
         stretch = (0.0, 1.0)
         if loo:
             stretch = _two_parameters(
-                np.concatenate(loo), np.concatenate(answers), (0.0, 1.0), (0.1, 0.3)
+                np.concatenate(loo), np.concatenate(answers), (0.0, 1.0), (0.3, 0.6)
             )
         return Fit(weights.astype(np.float32), covariance, common, stretch, len(rows), 0)
 
@@ -158,7 +158,7 @@ class Learner:
 
     def is_stale(self, fit: Fit) -> bool:
         """Tell whether so much was decided since that all labels should be fitted anew."""
-        return fit.n_fresh > max(10, REFIT_SHARE * fit.n_decided)
+        return fit.n_fresh > REFIT_SHARE * fit.n_decided
 
     def log_odds(self, fit: Fit, j: int, rows: Rows, decided: Matrix, moved: Matrix) -> Vector:
         """Return the log-odds of cells of a label; of decided ones as if they were not."""
@@ -171,6 +171,42 @@ class Learner:
         a, b = fit.stretch
         return np.asarray(a + b * out)
 
+    def pull(
+        self, fit: Fit, j: int, asked: Rows, others: Rows, decided: Matrix, moved: Matrix
+    ) -> Matrix:
+        """Return how far learning that one cell is true moves another, per unit of surprise.
+
+        Parameters
+        ----------
+        asked, others : instances whose cells of label j are learned about, and watched
+
+        Returns
+        -------
+        (others, asked); times (1 - p) when the asked cell is kept, times -p when it is rejected
+        """
+        F, G = (self.features.of_label(j, rows, moved, decided) for rows in (others, asked))
+        known = fit.covariance.get(j)
+        spread = G / self._precision() if known is None else G @ known
+        p = _sigmoid(G @ fit.weights[j])
+        leverage = (spread * G).sum(axis=1)
+        damped = spread / (1 + leverage * p * (1 - p))[:, None]
+        return np.asarray(fit.stretch[1] * (F @ damped.T), np.float32)
+
+    def mates(self, fit: Fit) -> Matrix:
+        """Return how far a decision moves the other cells of its instance, (2, L, L).
+
+        `mates[v, k, j]` is the change of label k's log-odds when label j is decided as v.
+        """
+        n_labels, R = self.features.related.shape
+        kept, rejected = fit.weights[:, -2 * R - 2 : -R - 2], fit.weights[:, -R - 2 : -2]
+        out = np.empty((2, n_labels, n_labels), np.float32)
+        for value, each, all_ in ((1, kept, -2), (0, rejected, -1)):
+            out[value] = fit.weights[:, all_, None]
+            np.put_along_axis(
+                out[value], self.features.related, fit.weights[:, all_, None] + each, 1
+            )
+        return np.asarray(0.5 * fit.stretch[1] * out)
+
     def _mean(self, common: tuple[float, float]) -> Vector:
         mean = np.zeros(self.features.size, np.float32)
         mean[:3] = (*common, 1.0)
@@ -178,7 +214,7 @@ class Learner:
 
     def _precision(self) -> Vector:
         precision = np.ones(self.features.size, np.float32)
-        precision[:3] = (1 / 1.5**2, 1 / 0.5**2, 1 / 2.0**2)
+        precision[:3] = (1 / 1.0**2, 1 / 0.4**2, 1 / 3.0**2)
         return precision
 
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from core.review.worth import settles
+
 if TYPE_CHECKING:
     from core.review.reviewer import Reviewer
 
 Cells: TypeAlias = npt.NDArray[np.bool_]
+Rows: TypeAlias = npt.NDArray[np.int64]
 Order: TypeAlias = Literal[
     "worth", "false_first", "doubtful", "restless", "label", "contradictions", "audit"
 ]
@@ -24,6 +27,12 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 STATES: tuple[State, ...] = get_args(State)
 SETTLED = 0.95
 """A cell whose confidence is this near to 0 or 1 need not be asked."""
+
+LOG_ODDS_SETTLED = float(np.log(SETTLED / (1 - SETTLED)))
+
+PROMISE_WEIGHT = 0.1
+"""Settling ten more counts like being twice as doubtful. `plain bench effort` on four sets: with 1
+a person needs 1 to 3 % more decisions than by doubt alone, with 0.1 no more."""
 
 FIRST_LAP = 10
 """Random cells of every label that are asked first."""
@@ -77,31 +86,53 @@ def ask(
     open_[list(taken)] = unaudited[list(taken)] = False
     if order == "audit":
         return drawn + _by_row(reviewer, open_, _random(reviewer), "audit", True, limit)
-    worth = worth_of(reviewer, order)
-    ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn))
-    if order != "worth":
-        return ordered
-    audit = _by_row(reviewer, unaudited, _random(reviewer), "audit", True, limit)
-    step = round(1 / AUDIT_SHARE)
-    mixed: list[Question] = []
-    for place, question in enumerate(ordered):
-        mixed.append(question)
-        if place % (step - 1) == step - 2 and audit:
-            mixed.append(audit.pop(0))
-    seen: set[int] = set()
-    fresh = [one for one in mixed if not (one.row in seen or seen.add(one.row))]  # type: ignore[func-returns-value]
-    return [*drawn, *fresh][:limit]
+    worth, promises = _worth(reviewer, order, open_, limit)
+    ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn), promises)
+    if order == "worth":
+        audit = _by_row(reviewer, unaudited, _random(reviewer), "audit", True, limit)
+        ordered = _mixed(ordered, audit)
+    return [*drawn, *ordered][:limit]
 
 
-def worth_of(reviewer: "Reviewer", order: Order) -> npt.NDArray[Any]:
-    """Return what asking each cell is worth in this order, n x L; larger comes first."""
-    confidences = reviewer.confidences
-    if order == "false_first":
-        return -confidences
-    if order == "restless" and reviewer.variability is not None:
-        return reviewer.variability
+def _worth(
+    reviewer: "Reviewer", order: Order, may: Cells, limit: int
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return what asking each cell is worth in this order, and what it promises; larger first."""
+    confidences, promises = reviewer.confidences, np.zeros(may.shape, np.float32)
     doubt: npt.NDArray[Any] = 0.5 - np.abs(confidences - 0.5)
-    return doubt
+    if order == "worth":
+        rows, labels = _largest(np.where(may, doubt, -1), max(200, 4 * limit))
+        promises[rows, labels] = settles(reviewer, rows, labels, LOG_ODDS_SETTLED)
+        return doubt * (1 + PROMISE_WEIGHT * np.maximum(promises, 0)), promises
+    if order == "false_first":
+        return -confidences, promises
+    if order == "restless" and reviewer.variability is not None:
+        return reviewer.variability, promises
+    return doubt, promises
+
+
+def _largest(values: npt.NDArray[Any], count: int) -> tuple[Rows, Rows]:
+    """Return rows and labels of the largest values that are not negative."""
+    flat = values.ravel()
+    count = min(count, flat.size)
+    at = np.argpartition(-flat, count - 1)[:count]
+    rows, labels = np.unravel_index(at[flat[at] >= 0], values.shape)
+    return rows, labels
+
+
+def _mixed(ordered: list[Question], audit: list[Question]) -> list[Question]:
+    """Put a random question after every nine of the others; no instance comes twice."""
+    every, mixed, seen = round(1 / AUDIT_SHARE) - 1, [], set()
+    for place, question in enumerate(ordered):
+        if question.row not in seen:
+            mixed.append(question)
+            seen.add(question.row)
+        if place % every == every - 1:
+            drawn = next((one for one in audit if one.row not in seen), None)
+            if drawn is not None:
+                mixed.append(drawn)
+                seen.add(drawn.row)
+    return mixed or audit
 
 
 def near(reviewer: "Reviewer", label: int, like: int | None, size: int) -> list[int]:
@@ -165,6 +196,7 @@ def _by_row(
     reason: str,
     sampled: bool,
     limit: int,
+    promises: npt.NDArray[Any] | None = None,
 ) -> list[Question]:
     """Return one question per instance: the best cells that may be asked, by their best cell."""
     rows, labels = np.nonzero(may)
@@ -175,4 +207,9 @@ def _by_row(
         if row not in cells and len(cells) == limit:
             break
         cells.setdefault(row, []).append(int(labels[at]))
-    return [Question(row, found, 0.0, reason, sampled) for row, found in cells.items()]
+    if promises is None:
+        return [Question(row, found, 0.0, reason, sampled) for row, found in cells.items()]
+    return [
+        Question(row, found, float(max(promises[row, found].max(), 0)), reason, sampled)
+        for row, found in cells.items()
+    ]

@@ -13,6 +13,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from core.calibration import calibrate
 from core.dataset import CandidateDataset
 from core.propagation import Propagator
 from core.review.learner import CellFeatures, Learner
@@ -54,6 +55,7 @@ class Reviewer:
 
     Attributes
     ----------
+    log_odds : (n, L), the same as log-odds
     confidences : (n, L), the estimated probability that a candidate is true; 0 elsewhere
     decided : (n, L), 0 or 1 where a decision stands, else NaN
     sampled : (n, L), which of the decisions were drawn at random
@@ -150,12 +152,26 @@ class Reviewer:
         following, ripple = self._next(changes, given)
         return following, ripple
 
+    def pull(self, j: int, asked: Rows, others: Rows) -> Matrix:
+        """Return how far learning about `asked` cells of a label moves others; see `Learner`."""
+        return self._learner.pull(self._fit, j, asked, others, self.decided, self._moved)
+
+    def mates(self) -> Matrix:
+        """Return how far a decision moves other cells of its instance; see `Learner`."""
+        return self._learner.mates(self._fit)
+
+    def reach(self, rows: Rows, labels: Rows, weights: Matrix, value: int) -> Matrix:
+        """Return how far deciding cells moves the same label of neighbours, by their edge."""
+        step = weights * self.propagator.step_scale * (value - self._Z[rows, labels])
+        slope = self._fit.weights[labels, 2] * np.float32(self._fit.stretch[1])
+        return np.asarray(step * slope * np.float32(1 + self.propagator.eta))
+
     def _next(
         self, changes: list[tuple[int, int, float]], given: Iterable[Verdict] = ()
     ) -> tuple["Reviewer", Ripple]:
         following = object.__new__(type(self))
         following.__dict__.update(self.__dict__)
-        for name in ("decided", "sampled", "unsure", "_Z", "_moved", "_log_odds", "confidences"):
+        for name in ("decided", "sampled", "unsure", "_Z", "_moved", "log_odds", "confidences"):
             following.__dict__[name] = getattr(self, name).copy()
         for i, j, value in changes:
             following.decided[i, j] = value
@@ -166,7 +182,7 @@ class Reviewer:
             self._fit, following.decided, following._moved, {j for _, j in cells}, len(cells)
         )
         following._fit = fit
-        if given and self._learner.is_stale(fit):
+        if self._learner.is_stale(fit):
             following._relearn()
         else:
             following._estimate(rows, {j for _, j in cells})
@@ -197,14 +213,18 @@ class Reviewer:
 
     def _start(self) -> Matrix:
         """Return the log-odds before any decision."""
-        p = np.clip(self.propagator.confidence(self._Z_start, self._Y), 0.01, 0.99)
+        p = np.clip(self._calibrated(), 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
+
+    def _calibrated(self) -> Matrix:
+        eta = self.propagator.eta
+        return calibrate(self._Y, self._Z_start, self._Y_hat, eta=eta).confidences
 
     def _relearn(self) -> None:
         everywhere: Rows = np.arange(len(self.decided), dtype=np.int64)
         self._moved: Matrix = self._movement(everywhere)
         self._fit = self._learner.fit(self.decided, self._moved, getattr(self, "_fit", None))
-        self._log_odds = np.zeros(self.decided.shape, np.float32)
+        self.log_odds = np.zeros(self.decided.shape, np.float32)
         self.confidences = np.zeros(self.decided.shape, np.float32)
         self._estimate(everywhere[:0], range(self.dataset.n_labels))
 
@@ -215,7 +235,7 @@ class Reviewer:
             at = np.flatnonzero(self.offered[:, j]) if j in whole else rows[self.offered[rows, j]]
             if len(at):
                 found = self._learner.log_odds(self._fit, j, at, self.decided, self._moved)
-                self._log_odds[at, j] = found
+                self.log_odds[at, j] = found
                 self.confidences[at, j] = 1 / (1 + np.exp(-np.clip(found, -30, 30)))
 
     def _place(self, decision: Verdict) -> tuple[int, int] | None:

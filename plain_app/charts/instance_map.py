@@ -38,20 +38,19 @@ class Colouring(NamedTuple):
     legend: Legend
 
 
-class MapPoints(NamedTuple):
-    """All instances of a map, with coordinates in [-1, 1]."""
+class Places(NamedTuple):
+    """Where all instances of a map stand, in [-1, 1]."""
 
     x: npt.NDArray[np.float32]
     y: npt.NDArray[np.float32]
-    colouring: Colouring
 
 
-def map_points(layout: Numbers, colouring: Colouring) -> MapPoints:
+def place_points(layout: Numbers) -> Places:
     """Centre a layout and scale it to [-1, 1] without bending it."""
     low, high = layout.min(axis=0), layout.max(axis=0)
     half = max(float((high - low).max()) / 2, 1e-12)
     scaled = ((layout - (low + high) / 2) / half).astype(np.float32)
-    return MapPoints(scaled[:, 0].copy(), scaled[:, 1].copy(), colouring)
+    return Places(scaled[:, 0].copy(), scaled[:, 1].copy())
 
 
 def colour_numbers(
@@ -99,23 +98,28 @@ def colour_texts(values: Sequence[Any], title: str) -> Colouring:
     return colour_names(codes, [*(str(names[at]) for at in kept), *others], title)
 
 
-def pack_map(points: MapPoints, revision: str, layout: str) -> bytes:
-    """Return [size of head, n, head, x..., y..., class...] for the browser.
+def pack_places(places: Places, layout: str) -> bytes:
+    """Return where instances stand, for the browser: x..., y..."""
+    return _pack({"layout": layout}, places.x.astype("<f4"), places.y.astype("<f4"))
 
-    It draws again only when `revision` changes, and finds points anew only when `layout` does.
-    """
-    colouring = points.colouring
+
+def pack_colours(colouring: Colouring, revision: str, layout: str) -> bytes:
+    """Return the classes of instances, for the browser, which draws only what is new."""
     head = {
         "revision": revision,
         "layout": layout,
         "classes": colouring.n_classes,
         "legend": colouring.legend._asdict(),
     }
+    return _pack(head, colouring.classes)
+
+
+def _pack(head: dict[str, Any], *arrays: npt.NDArray[Any]) -> bytes:
+    """Return [size of head, n, head, arrays...]; the head ends at a multiple of four."""
     text = json.dumps(head).encode()
     text += b" " * (-len(text) % 4)
-    sizes = np.array([len(text), len(points.x)], "<u4")
-    parts = (points.x.astype("<f4"), points.y.astype("<f4"), colouring.classes)
-    return b"".join([sizes.tobytes(), text, *(part.tobytes() for part in parts)])
+    sizes = np.array([len(text), len(arrays[0])], "<u4")
+    return b"".join([sizes.tobytes(), text, *(array.tobytes() for array in arrays)])
 
 
 def inside_polygon(

@@ -50,6 +50,16 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def counted(count: int, what: str) -> str:
+    """Return a number of things as a person says it."""
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def listed(count: int, limit: int) -> str:
+    """Return what to add where not all are listed."""
+    return f"; the first {limit} are listed" if count > limit else ""
+
+
 def cell_table(table: pd.DataFrame, key: str, height: int = 300, **columns: Any) -> None:
     """Draw rows about cells; texts in it are data and stay text."""
     text = {

@@ -21,7 +21,8 @@ def evidence_card(results: Explored, row: int, label: int) -> None:
         key="explore.evidence",
         alt="Own candidate, own prediction, neighbours and related labels add up to the confidence",
     )
-    st.caption(_sum_text(points, is_candidate))
+    with st.container(key="explore.sum"):
+        st.caption(_sum_text(points, is_candidate))
     left, right = st.columns([7, 6], gap="small")
     with left:
         _voters(results, points.voters, label)

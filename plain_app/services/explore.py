@@ -1,15 +1,13 @@
-"""What the Explore view asks: a run's results, maps, evidence, label graph and hidden labels.
+"""What the Explore view asks: a run's results, evidence, label graph and hidden labels.
 
-Ended runs and stored data never change, so what is read of them is kept, by run id, in caches that
-all sessions share: nobody may change what comes out of here. Never loads torch or faiss.
+Ended runs and stored data never change, and a run at work only with its next checkpoint; so what is
+read of them is kept in caches that all sessions share: nobody may change what comes out of here.
+Never loads torch or faiss.
 """
 
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -21,61 +19,23 @@ from core.dataset import CandidateDataset
 from core.errors import PlainError
 from core.graphs import InstanceGraph, LabelGraph, build_label_graph
 from core.propagation import Evidence, Propagator
-from core.store import RunRow, RunState, Workspace, files
+from core.store import RunRow, RunState, files
 from core.worker import confidence_history, is_interrupted, load_graphs
-from plain_app.charts import instance_map as map_charts
 from plain_app.charts import labels as label_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
-from plain_app.charts.instance_map import Colouring, MapPoints
+from plain_app.services.workspace import workspace
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
-Situation: TypeAlias = Literal["no run", "working", "interrupted", "failed", "empty", "ready"]
+Situation: TypeAlias = Literal[
+    "no run", "working", "interrupted", "failed", "empty", "live", "ready"
+]
 
-RESULTS = ("predictions", "confidences")
+RESULTS, CHECKPOINT = ("predictions", "confidences"), "checkpoint.npz"
 MAX_LISTED = 500
 NEW_LABEL_CUT = 0.8
 
 _PICTURES = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "gif", "webp"))
-_LAY_OUT = """
-import os, sys
-from core.store import Workspace
-from core.worker import lay_out
-getattr(os, "nice", int)(19)
-lay_out(Workspace(sys.argv[1]), sys.argv[2])
-"""
-_layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
-
-
-class Colour(NamedTuple):
-    """What the map is coloured by; `name` is the label or the column where there is one."""
-
-    kind: Literal["confidence", "uncertainty", "doubtful", "decision", "candidates", "column"]
-    name: str = ""
-
-
-class Lasso(NamedTuple):
-    """Instances inside a polygon of a layout."""
-
-    layout: str
-    corners: tuple[tuple[float, float], ...]
-
-
-class Edge(NamedTuple):
-    """Instances for which two labels are both offered."""
-
-    a: int
-    b: int
-
-
-Selection: TypeAlias = Lasso | Edge
-
-
-class PackedMap(NamedTuple):
-    """A map as the browser takes it."""
-
-    data: bytes
-    layout: str
 
 
 class Outside(NamedTuple):
@@ -89,9 +49,10 @@ class Outside(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Explored:
-    """All of an ended run that exploring needs. Shared by all sessions: read only."""
+    """All of a run that exploring needs. Shared by all sessions: read only."""
 
     run: RunRow
+    version: str  # of the checkpoint of a run at work; empty for an ended run
     dataset: CandidateDataset
     confidences: Matrix  # (n, L), 0 outside the candidates
     predictions: Matrix  # (n, L)
@@ -180,214 +141,91 @@ class Explored:
         return value if isinstance(value, str) and value.startswith(_PICTURES) else None
 
 
-def situation(workspace: Workspace, run_id: str | None) -> tuple[Situation, RunRow | None]:
+def situation(run_id: str | None) -> tuple[Situation, RunRow | None]:
     """Tell what there is to explore of a run."""
     if run_id is None:
         return "no run", None
     try:
-        run = workspace.runs.get(run_id)
+        run = workspace().runs.get(run_id)
     except PlainError:
         return "no run", None
     if run.state is RunState.FAILED:
         return "failed", run
+    folder = workspace().runs.folder(run.id)
     if not run.state.is_ended:
-        return ("interrupted" if is_interrupted(workspace, run) else "working"), run
-    folder = workspace.runs.folder(run.id)
+        if is_interrupted(workspace(), run):
+            return "interrupted", run
+        return ("live" if (folder / CHECKPOINT).exists() else "working"), run
     has_results = all((folder / f"{name}.npy").exists() for name in RESULTS)
     return ("ready" if has_results else "empty"), run
 
 
-def explored(workspace: Workspace, run_id: str) -> Explored:
-    """Return the results of an ended run."""
-    return _explored(workspace, str(workspace.folder), run_id)
+def explored(run_id: str) -> Explored:
+    """Return the results of a run; of one at work, those of its last checkpoint."""
+    run = workspace().runs.get(run_id)
+    path = workspace().runs.folder(run.id) / CHECKPOINT
+    version = "" if run.state.is_ended else str(path.stat().st_mtime_ns)
+    return _explored(str(workspace().folder), run.id, version)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the run …")
-def _explored(_workspace: Workspace, folder: str, run_id: str) -> Explored:
-    run = _workspace.runs.get(run_id)
-    at = _workspace.runs.folder(run.id)
-    predictions, confidences = (files.read_array(at / f"{name}.npy", mmap=True) for name in RESULTS)
-    instances, labels = load_graphs(_workspace, run.id)
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _explored(folder: str, run_id: str, version: str) -> Explored:
+    run = workspace().runs.get(run_id)
+    at = workspace().runs.folder(run.id)
+    if version:
+        saved = files.read_arrays(at / CHECKPOINT)
+        predictions, confidences = saved["Y_hat"], saved["confidence"]
+    else:
+        names = (at / f"{name}.npy" for name in RESULTS)
+        predictions, confidences = (files.read_array(name, mmap=True) for name in names)
+    instances, labels = load_graphs(workspace(), run.id)
     return Explored(
         run=run,
-        dataset=_workspace.load_dataset(run.fingerprint),
+        version=version,
+        dataset=workspace().load_dataset(run.fingerprint),
         confidences=confidences,
         predictions=predictions,
         instance_graph=instances,
         label_graph=labels,
-        history=confidence_history(_workspace, run.id),
+        history=confidence_history(workspace(), run.id),
     )
 
 
-def layouts(workspace: Workspace, run_id: str) -> list[str]:
-    """Return the layouts there are, the best first: "umap", "pca" or neither."""
-    folder = workspace.runs.folder(run_id)
-    return [name for name in ("umap", "pca") if (folder / f"layout_{name}.npy").exists()]
-
-
-def start_layout(workspace: Workspace, run_id: str) -> Literal["there", "working", "failed"]:
-    """Have UMAP computed in a child process unless that was done; tell how it stands."""
-    folder = workspace.runs.folder(run_id)
-    if (folder / "layout_umap.npy").exists():
-        return "there"
-    if folder not in _layouts:
-        with (folder / "layout.log").open("ab") as log:
-            _layouts[folder] = subprocess.Popen(
-                [sys.executable, "-c", _LAY_OUT, str(workspace.folder), run_id],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-    return "working" if _layouts[folder].poll() is None else "failed"
-
-
-def packed_map(
-    workspace: Workspace, run_id: str, layout: str, colour: Colour, epoch: int | None
-) -> PackedMap:
-    """Return the map of a run, ready for the browser."""
-    results = explored(workspace, run_id)
-    decided = ""
-    if colour.kind == "decision":
-        decided = str(workspace.decisions.count(results.run.fingerprint))
-    revision = "|".join((run_id, layout, *colour, str(epoch or ""), decided))
-    return _packed(workspace, str(workspace.folder), run_id, layout, colour, epoch, revision)
-
-
-@st.cache_resource(max_entries=24, show_spinner=False)
-def _packed(
-    _workspace: Workspace,
-    folder: str,
-    run_id: str,
-    layout: str,
-    colour: Colour,
-    epoch: int | None,
-    revision: str,
-) -> PackedMap:
-    results = explored(_workspace, run_id)
-    verdicts = standing_verdicts(_workspace, results) if colour.kind == "decision" else {}
-    x, y, _ = placed(_workspace, run_id, layout)
-    points = MapPoints(x, y, colouring(results, colour, epoch, verdicts))
-    return PackedMap(map_charts.pack_map(points, revision, f"{run_id} {layout}"), layout)
-
-
-def placed(workspace: Workspace, run_id: str, layout: str) -> MapPoints:
-    """Return where the instances stand, as the browser is told."""
-    return _placed(workspace, str(workspace.folder), run_id, layout)
-
-
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _placed(_workspace: Workspace, folder: str, run_id: str, layout: str) -> MapPoints:
-    array = files.read_array(_workspace.runs.folder(run_id) / f"layout_{layout}.npy")
-    none = map_charts.colour_numbers(np.full(len(array), np.nan), "")
-    return map_charts.map_points(array, none)
-
-
-def colouring(
-    results: Explored,
-    colour: Colour,
-    epoch: int | None = None,
-    verdicts: dict[tuple[int, int], str] | None = None,
-) -> Colouring:
-    """Return the class of every instance under a colouring."""
-    if colour.kind == "confidence":
-        values = label_confidence(results, results.dataset.label_names.index(colour.name), epoch)
-        title = f"Confidence in {colour.name}"
-        return map_charts.colour_numbers(values, title, "confidence", (0, 1), "not offered")
-    if colour.kind == "uncertainty":
-        doubt = 1 - np.abs(2 * results.cell_values(epoch) - 1)
-        values = largest_by_instance(results, doubt)
-        return map_charts.colour_numbers(
-            values, "Uncertainty of the most doubtful candidate", "amount", (0, 1), "no candidate"
-        )
-    if colour.kind == "doubtful":
-        least = -largest_by_instance(results, -results.cell_values(epoch))
-        codes = np.where(np.isnan(least), -1, least < 0.5).astype(int)
-        names = ("all candidates likely", "a candidate is doubtful")
-        return map_charts.colour_names(codes, names, "Doubt (confidence below 0.5)", "no candidate")
-    if colour.kind == "candidates":
-        counts = np.diff(results.starts).astype(np.float32)
-        return map_charts.colour_numbers(counts, "Candidates per instance")
-    if colour.kind == "decision":
-        return _decision_colouring(results, verdicts or {})
-    column = results.dataset.display[colour.name]
-    if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
-        return map_charts.colour_numbers(column.to_numpy(np.float64, na_value=np.nan), colour.name)
-    return map_charts.colour_texts(column.tolist(), colour.name)
-
-
-def label_confidence(results: Explored, label: int, epoch: int | None = None) -> Matrix:
-    """Return one label's confidence by instance, NaN where it is not offered."""
-    rows, labels = results.cells
-    own = labels == label
-    values = np.full(results.dataset.n_instances, np.nan, np.float32)
-    values[rows[own]] = results.cell_values(epoch)[own]
-    return values
-
-
-def largest_by_instance(results: Explored, values: npt.NDArray[np.floating[Any]]) -> Matrix:
-    """Return the largest value among each instance's candidate cells, NaN without any."""
-    starts = results.starts
-    has_any = np.diff(starts) > 0
-    largest = np.full(results.dataset.n_instances, np.nan, np.float32)
-    if len(values):
-        largest[has_any] = np.maximum.reduceat(values, starts[:-1][has_any])
-    return largest
-
-
-def standing_verdicts(workspace: Workspace, results: Explored) -> dict[tuple[int, int], str]:
+def standing_verdicts(results: Explored) -> dict[tuple[int, int], str]:
     """Return what was decided, by (row, label)."""
     column = {name: at for at, name in enumerate(results.dataset.label_names)}
     return {
         (results.row_of[one.instance_id], column[one.label]): one.verdict
-        for one in workspace.decisions.latest(results.run.fingerprint)
+        for one in workspace().decisions.latest(results.run.fingerprint)
         if one.instance_id in results.row_of and one.label in column
     }
 
 
-def verdicts_on(workspace: Workspace, results: Explored, row: int) -> dict[str, str]:
+def verdicts_on(results: Explored, row: int) -> dict[str, str]:
     """Return what was decided on one instance, by label name."""
-    stored = workspace.decisions.history(results.run.fingerprint, results.dataset.ids[row])
+    stored = workspace().decisions.history(results.run.fingerprint, results.dataset.ids[row])
     if not stored:
         return {}
     column = dict(enumerate(results.dataset.label_names))
-    found = standing_verdicts(workspace, results).items()
+    found = standing_verdicts(results).items()
     return {column[label]: verdict for (at, label), verdict in found if at == row}
 
 
 def evidence(results: Explored, row: int, label: int) -> EvidencePoints:
     """Return why a cell has its confidence; exact, from the run's own graphs and predictions."""
-    return _evidence(results, results.run.id, row, label)
+    return _evidence(results, results.run.id, results.version, row, label)
 
 
 @st.cache_resource(max_entries=500, show_spinner=False)
-def _evidence(_results: Explored, run_id: str, row: int, label: int) -> EvidencePoints:
+def _evidence(
+    _results: Explored, run_id: str, version: str, row: int, label: int
+) -> EvidencePoints:
     candidates, config = _results.dataset.candidates, _results.run.config
     if config.disambiguation == "alternating":
         found = _results.propagator.evidence(row, label, candidates, _results.predictions)
     else:
         found = _prediction_only(_results, row, label)
     return evidence_points(found, row, label, config.eta, bool(candidates[row, label]))
-
-
-def selected_rows(workspace: Workspace, run_id: str, selection: Selection) -> Rows:
-    """Return the instances of a selection."""
-    return _selected_rows(workspace, str(workspace.folder), run_id, selection)
-
-
-@st.cache_resource(max_entries=32, show_spinner=False)
-def _selected_rows(_workspace: Workspace, folder: str, run_id: str, selection: Selection) -> Rows:
-    if isinstance(selection, Edge):
-        candidates = explored(_workspace, run_id).dataset.candidates
-        return np.flatnonzero(candidates[:, selection.a] & candidates[:, selection.b])
-    x, y, _ = placed(_workspace, run_id, selection.layout)
-    return np.flatnonzero(map_charts.inside_polygon(x, y, selection.corners))
-
-
-def selected_ids(workspace: Workspace, run_id: str, selection: Selection) -> list[str]:
-    """Return the ids of a selection, for whoever goes on with it."""
-    ids = explored(workspace, run_id).dataset.ids
-    return [ids[row] for row in selected_rows(workspace, run_id, selection)]
 
 
 def instance_table(
@@ -418,6 +256,12 @@ def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
     return "\n".join(f"{name}: {value}" for name, value in values)
 
 
+def offered_together(results: Explored, a: int, b: int) -> Rows:
+    """Return the instances for which both labels are offered."""
+    candidates = results.dataset.candidates
+    return np.flatnonzero(candidates[:, a] & candidates[:, b])
+
+
 def outside(results: Explored, cut: float = NEW_LABEL_CUT) -> Outside:
     """Return labels that were not offered though predicted above a cut (0.5 at least)."""
     rows, labels, values = results.hidden
@@ -436,18 +280,6 @@ def _prediction_only(results: Explored, row: int, label: int) -> Evidence:
     own = float(results.dataset.candidates[row, label]) * eta / (1 + eta)
     prediction = float(results.predictions[row, label]) / (1 + eta)
     return Evidence(own, prediction, 0.0, 0.0, np.zeros(n), np.zeros(n_labels))
-
-
-def _decision_colouring(results: Explored, verdicts: dict[tuple[int, int], str]) -> Colouring:
-    """Colour by how far an instance's candidates are decided."""
-    candidates = results.dataset.candidates
-    decided = np.zeros(len(candidates), int)
-    for (row, label), verdict in verdicts.items():
-        decided[row] += int(candidates[row, label] and verdict != "unsure")
-    offered = np.diff(results.starts)
-    codes = np.where(decided == 0, 0, np.where(decided < offered, 1, 2))
-    names = ("nothing decided", "partly decided", "all candidates decided")
-    return map_charts.colour_names(codes, names, "Decisions")
 
 
 def _has_pictures(column: "pd.Series[Any]") -> bool:

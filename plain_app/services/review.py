@@ -85,7 +85,7 @@ def board(run_id: str) -> Board:
 
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _board(folder: str, run_id: str) -> Board:
-    results = explore.explored(workspace(), run_id)
+    results = explore.explored(run_id)
     variability = None
     if len(results.history) > 1:
         variability = np.zeros(results.dataset.candidates.shape, np.float32)
@@ -123,7 +123,7 @@ def save(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     sent = body.get("decisions")
     if not isinstance(sent, list) or len(sent) > MAX_DECISIONS:
         raise PlainError("A list of decisions is expected.", f"At most {MAX_DECISIONS} at once.")
-    results = explore.explored(workspace(), claims.run_id)
+    results = explore.explored(claims.run_id)
     decisions, refused = [], []
     for one in sent:
         try:

@@ -16,8 +16,9 @@ from plain_app.charts.distribution import (
     together_option,
 )
 from plain_app.components.cards import Figure, figure_row
-from plain_app.components.empty import TRAIN, empty_state
+from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, problem_table
+from plain_app.components.links import TRAIN
 from plain_app.services import data
 from plain_app.services.data import Report, Staged
 

@@ -10,12 +10,13 @@ import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
-from plain_app.components.empty import DATA, TRAIN, empty_state
+from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
+from plain_app.components.links import DATA, TRAIN
 from plain_app.components.review import review_desk
 from plain_app.components.review_parts import PARTS
 from plain_app.services import explore, review, tokens
-from plain_app.services.workspace import list_annotators, workspace
+from plain_app.services.workspace import list_annotators
 
 ORDERS = {
     "worth": "What settles most",
@@ -34,7 +35,7 @@ SELECTION, WHY = "review.selection", "review.why"
 def draw() -> None:
     """Draw the desk, or say what is missing."""
     chosen = state.current()
-    situation, run = explore.situation(workspace(), chosen.run_id)
+    situation, run = explore.situation(chosen.run_id)
     if situation != "ready" or run is None:
         return _draw_nothing(situation, chosen.fingerprint)
     if chosen.annotator is None:
@@ -46,7 +47,9 @@ def draw() -> None:
 def _draw_nothing(situation: str, fingerprint: str | None) -> None:
     texts = {
         "no run": "A run has to end first: it says which candidates are doubtful.",
+        "live": "This run is still at work. Questions come when it has ended.",
         "working": "This run is still at work. Questions come when it has ended.",
+        "live": "This run is still at work. Questions come when it has ended.",
         "interrupted": "This run was interrupted. Resume or stop it in Train.",
         "failed": "This run failed. Start another in Train.",
         "empty": "This run was stopped before its first epoch ended.",
@@ -98,7 +101,7 @@ def _draw_review(run: RunRow, annotator: str) -> None:
 
 def _draw_tools(run: RunRow) -> dict[str, Any]:
     """Draw order and filters; return what the desk shall ask."""
-    results = explore.explored(workspace(), run.id)
+    results = explore.explored(run.id)
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="review.tools"
     ):

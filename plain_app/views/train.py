@@ -10,8 +10,9 @@ from core.errors import PlainError
 from core.store import RunRow
 from plain_app import state
 from plain_app.components.cards import Figure, duration, figure_row, state_badge
-from plain_app.components.empty import DATA, empty_state
+from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
+from plain_app.components.links import DATA
 from plain_app.components.sections import CHART, SECTIONS, draw_section
 from plain_app.components.settings import FIELDS, GROUPS, draw_field, field_value, widget_value
 from plain_app.services import runs

@@ -1,100 +1,13 @@
 """A real server on a free port, a temporary workspace, a real browser."""
 
-import contextlib
 import os
-import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
+from app_server import CHROMIUM, FLAGS, Server, end_runs
 
-ROOT = Path(__file__).parents[2]
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/\S*")
-
-
-class Server:
-    """The program, started by its own command."""
-
-    def __init__(self, workspace: Path, *arguments: str) -> None:
-        self.workspace, self.arguments, self.port = workspace, arguments, ""
-        self.url = ""
-
-    def start(self) -> "Server":
-        port = ["--port", self.port] if self.port else ["--port", free_port()]
-        command = [sys.executable, "-m", "core", "app", "--no-browser", *port, *self.arguments]
-        command += ["--workspace", str(self.workspace)]
-        self.port = port[1]
-        self.log = (self.workspace.parent / f"server-{self.port}.log").open("a+")
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log, text=True
-        )
-        for line in self.process.stdout:
-            found = ADDRESS.search(line)
-            if found:
-                self.url = found[0]
-                break
-        wait_for_health(self.port)
-        return self
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-
-    def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)
-        try:
-            self.process.wait(15)
-        finally:
-            if self.process.poll() is None:
-                self.kill()
-
-    def errors(self) -> str:
-        self.log.flush()
-        return Path(self.log.name).read_text()
-
-
-def free_port() -> str:
-    with contextlib.closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
-
-
-def wait_for_health(port: str, seconds: float = 40) -> None:
-    end = monotonic() + seconds
-    while monotonic() < end:
-        with (
-            contextlib.suppress(OSError),
-            contextlib.closing(HTTPConnection("127.0.0.1", int(port), timeout=1)) as connection,
-        ):
-            connection.request("GET", "/_stcore/health")
-            if connection.getresponse().status == 200:
-                return
-        sleep(0.1)
-    raise AssertionError("the server did not start")
-
-
-def end_runs(workspace: Path) -> None:
-    """End the training processes that a test left, by their ids."""
-    from core.store import Workspace
-
-    space = Workspace(workspace)
-    for run in space.runs.list(include_deleted=True):
-        if run.pid is not None and not run.state.is_ended:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(run.pid, signal.SIGKILL)
-    space.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,6 @@
 import math
 import os
 import re
-import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
@@ -17,53 +11,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from app_server import Server
 from finished_run import finished_run
 from PIL import Image
+from playwright.sync_api import expect
 
 from core.dataset import CandidateDataset
 from core.demo import load_demo
 from core.store import Workspace, files
 
-ROOT = Path(__file__).parents[2]
-APP = Path(__file__).with_name("explore_app.py")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 HOSTILE = '<img src=x onerror="window.hurt=1">'
-SOFTWARE_WEBGL = (
-    "--no-sandbox",
-    "--disable-background-networking",
-    "--use-gl=angle",
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
-    "--ignore-gpu-blocklist",
-)
 WAIT = 30_000
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.skipif(not CHROMIUM and not REQUIRED, reason="no Chromium here"),
-]
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=[*SOFTWARE_WEBGL])
-        yield opened
-        opened.close()
+def server(browser, tmp_path_factory) -> Iterator[Server]:
+    """A server on a workspace with an ended run; its address opens Explore on it."""
+    yield from serve(tmp_path_factory.mktemp("explore"), load_demo(n_instances=400))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[tuple[str, int]]:
-    """A server on a workspace with an ended run; its address and process."""
-    yield from serve(tmp_path_factory.mktemp("workspace"), load_demo(n_instances=400))
-
-
-@pytest.fixture(scope="module")
-def hostile_server(tmp_path_factory) -> Iterator[tuple[str, int]]:
+def hostile_server(browser, tmp_path_factory) -> Iterator[Server]:
     rng = np.random.default_rng(0)
     candidates = (rng.random((80, 4)) < 0.6).astype(np.uint8)
     data = CandidateDataset(
@@ -76,69 +47,28 @@ def hostile_server(tmp_path_factory) -> Iterator[tuple[str, int]]:
     yield from serve(tmp_path_factory.mktemp("hostile"), data)
 
 
-def serve(folder: Path, data: CandidateDataset) -> Iterator[tuple[str, int]]:
-    workspace = Workspace(folder)
-    at = workspace.runs.folder(finished_run(workspace, data))
+def serve(folder: Path, data: CandidateDataset) -> Iterator[Server]:
+    workspace = Workspace(folder / "space")
+    run_id = finished_run(workspace, data)
+    at = workspace.runs.folder(run_id)
     files.write_array(at / "layout_umap.npy", files.read_array(at / "layout_pca.npy"))
     workspace.close()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = {
-        "server.port": port,
-        "server.address": "127.0.0.1",
-        "server.headless": "true",
-        "server.fileWatcherType": "none",
-        "browser.gatherUsageStats": "false",
-        "runner.postScriptGC": "false",
-    }
-    flags = [part for name, value in options.items() for part in (f"--{name}", str(value))]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "streamlit", "run", str(APP), *flags],
-        env={**os.environ, "PLAIN_WORKSPACE": str(folder), "PYTHONPATH": str(ROOT)},
-        stdout=(folder / "server.log").open("wb"),
-        stderr=subprocess.STDOUT,
-    )
-    try:
-        yield wait_for(f"http://127.0.0.1:{port}"), process.pid
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
-def wait_for(url: str) -> str:
-    for _ in range(300):
-        try:
-            urllib.request.urlopen(f"{url}/_stcore/health", timeout=2).close()
-            return url
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("the server did not start")
+    server = Server(folder / "space").start()
+    server.url += f"explore?run={run_id}"
+    yield server
+    server.stop()
+    server.log.close()
 
 
 @pytest.fixture
-def page(browser, server) -> Iterator[Any]:
-    yield from opened(browser, server[0])
+def page(open_page, server) -> Any:
+    return opened(open_page, server)
 
 
-@pytest.fixture
-def hostile_page(browser, hostile_server) -> Iterator[Any]:
-    yield from opened(browser, hostile_server[0])
-
-
-def opened(browser: Any, url: str, **context: Any) -> Iterator[Any]:
-    """Open the view; afterwards no error was told and nothing was asked of another host."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, **context)
-    errors: list[str] = []
-    asked: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("request", lambda one: asked.append(one.url))
-    page.goto(url)
+def opened(open_page: Any, server: Server, **options: Any) -> Any:
+    page = open_page(server.url, **options)
     wait_for_map(page)
-    yield page
-    page.close()
-    assert errors == []
-    assert [one for one in asked if not one.startswith((url, "data:", "blob:"))] == []
+    return page
 
 
 def frame_of(page: Any) -> Any:
@@ -146,8 +76,6 @@ def frame_of(page: Any) -> Any:
 
 
 def wait_for_map(page: Any, part: str = "") -> None:
-    from playwright.sync_api import expect
-
     attribute = f'data-drawn*="{part}"' if part else "data-drawn"
     drawn = page.locator(f'[data-part="frame"][{attribute}]')
     expect(drawn).to_be_attached(timeout=WAIT)
@@ -195,8 +123,6 @@ def keep(page: Any, name: str) -> None:
 
 
 def test_the_map_is_painted_and_a_click_opens_an_instance(page):
-    from playwright.sync_api import expect
-
     assert colours_in(page) > 20
     expect(page.locator('[data-part="legend"]')).to_contain_text("not offered")
     expect(page.locator('[data-part="note"]')).to_contain_text("wheel to zoom")
@@ -212,8 +138,6 @@ def test_the_map_is_painted_and_a_click_opens_an_instance(page):
 
 
 def test_a_lasso_lists_its_instances_and_clear_forgets_them(page):
-    from playwright.sync_api import expect
-
     page.get_by_role("button", name="Lasso").click()
     draw_circle(page)
     expect(page.get_by_text("selected")).to_be_visible(timeout=WAIT)
@@ -224,8 +148,6 @@ def test_a_lasso_lists_its_instances_and_clear_forgets_them(page):
 
 
 def test_recolouring_and_another_epoch_do_not_move_the_map(page):
-    from playwright.sync_api import expect
-
     choose(page, "Colour by", "Uncertainty")
     wait_for_map(page, "uncertainty")
     expect(page.locator('[data-part="legend"]')).to_contain_text("Uncertainty")
@@ -237,8 +159,6 @@ def test_recolouring_and_another_epoch_do_not_move_the_map(page):
 
 
 def test_evidence_adds_up_on_screen_and_neighbours_open(page):
-    from playwright.sync_api import expect
-
     total = page.get_by_text("Exact, before rounding").inner_text(timeout=WAIT)
     terms, found = total.replace("−", "-").split(" = ")
     said = float(re.match(r"-?\d\.\d+", found)[0])
@@ -252,21 +172,17 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
 
 
 def test_labels_and_outside_draw(page):
-    from playwright.sync_api import expect
-
-    page.get_by_text("Labels", exact=True).click()
+    page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
     expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=WAIT)
     keep(page, "labels")
     page.get_by_text("Difference", exact=True).click()
     expect(page.get_by_text("Edges that cleaning changes most")).to_be_visible(timeout=WAIT)
-    page.get_by_text("Outside the candidates", exact=True).click()
+    page.locator(".st-key-explore-part").get_by_text("Outside the candidates", exact=True).click()
     expect(page.get_by_text("though never offered")).to_be_visible(timeout=WAIT)
     keep(page, "outside")
 
 
 def test_without_webgl_the_map_is_drawn_plainly_and_says_so(browser, server):
-    from playwright.sync_api import expect
-
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(
         "const get = HTMLCanvasElement.prototype.getContext;"
@@ -274,32 +190,31 @@ def test_without_webgl_the_map_is_drawn_plainly_and_says_so(browser, server):
         "  return kind.includes('webgl') ? null : get.call(this, kind, ...more); };"
     )
     page = context.new_page()
-    page.goto(server[0])
+    page.goto(server.url)
     wait_for_map(page)
     expect(page.locator('[data-part="note"]')).to_contain_text("Without WebGL")
     assert colours_in(page) > 20
+    page.get_by_role("button", name="Lasso").click()
     draw_circle(page)
     expect(page.get_by_text("selected")).to_be_visible(timeout=WAIT)
     keep(page, "without-webgl")
     context.close()
 
 
-def test_dark_colours_the_map_too(browser, server):
-    for page in opened(browser, server[0], color_scheme="dark"):
-        assert np.median(painted(page)) < 80
-        keep(page, "map-dark")
+def test_dark_colours_the_map_too(open_page, server):
+    page = opened(open_page, server, dark=True)
+    assert np.median(painted(page)) < 80
+    keep(page, "map-dark")
 
 
-def test_hostile_names_are_shown_as_text(hostile_page):
-    from playwright.sync_api import expect
-
-    page = hostile_page
+def test_hostile_names_are_shown_as_text(open_page, hostile_server):
+    page = opened(open_page, hostile_server)
     expect(page.locator('[data-part="legend"]')).to_contain_text(HOSTILE)
     choose(page, "Colour by", "A column of the data")
     wait_for_map(page, "column")
     page.get_by_role("tab", name="Neighbours").click()
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
-    page.get_by_text("Labels", exact=True).click()
+    page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
     network = page.locator(".st-key-explore-network")
     expect(network).to_be_visible(timeout=WAIT)
     box = network.bounding_box()
@@ -310,7 +225,7 @@ def test_hostile_names_are_shown_as_text(hostile_page):
 
 
 def test_the_server_never_loads_torch_or_faiss(page, server):
-    maps = Path(f"/proc/{server[1]}/maps")
+    maps = Path(f"/proc/{server.process.pid}/maps")
     if not maps.exists():
         pytest.skip("no /proc here")
     loaded = maps.read_text()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from app_stages import EPOCHS, STATES
 
-VIEWS = ("data", "train", "review")
+VIEWS = ("data", "train", "review", "export")
 SECTIONS = ("Curves", "Confidences", "Restless cells", "Two epochs", "Cartography", "Log")
 HOSTILE = '<img src=x onerror="alert(1)">'
 

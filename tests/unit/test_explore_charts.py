@@ -14,6 +14,7 @@ from core.store import Workspace
 from plain_app.charts import ego, evidence, labels
 from plain_app.charts import instance_map as maps
 from plain_app.services import explore
+from plain_app.services import maps as map_service
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -73,14 +74,22 @@ def test_rare_names_share_one_class():
 def test_a_packed_map_reads_back():
     layout = np.array([[0.0, 10.0], [4.0, 10.0], [2.0, 11.0]])
     made = maps.colour_names(np.array([0, 1, -1]), ["a", HOSTILE], "t")
-    packed = maps.pack_map(maps.map_points(layout, made), "r1", "l1")
-    size, n = np.frombuffer(packed, "<u4", 2)
-    head = json.loads(packed[8 : 8 + size])
-    assert (size % 4, n, head["revision"], head["classes"]) == (0, 3, "r1", 2)
+    colours = maps.pack_colours(made, "r1", "l1")
+    head, at = packed_head(colours)
+    assert (head["revision"], head["layout"], head["classes"]) == ("r1", "l1", 2)
     assert head["legend"]["names"] == ["a", HOSTILE]
-    xy = np.frombuffer(packed, "<f4", 6, offset=8 + size).reshape(2, 3)
+    assert list(colours[at:]) == [0, 1, 2]
+    places = maps.pack_places(maps.place_points(layout), "l1")
+    head, at = packed_head(places)
+    assert head == {"layout": "l1"}
+    xy = np.frombuffer(places, "<f4", offset=at).reshape(2, 3)
     np.testing.assert_allclose(xy, [[-1, 1, 0], [-0.25, -0.25, 0.25]])
-    assert list(packed[-3:]) == [0, 1, 2]
+
+
+def packed_head(packed: bytes) -> tuple[dict, int]:
+    size, n = np.frombuffer(packed, "<u4", 2)
+    assert (size % 4, n) == (0, 3)
+    return json.loads(packed[8 : 8 + size]), 8 + int(size)
 
 
 # --------------------------------------------------------------------------------- the labels
@@ -210,57 +219,51 @@ def test_confidences_have_three_anchors_of_colour():
 # ---------------------------------------------------------------------------------- a whole run
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
+@pytest.fixture
+def run(tmp_path, monkeypatch):
     rng = np.random.default_rng(5)
     candidates = (rng.random((40, 5)) < 0.5).astype(np.uint8)
     candidates[0] = 0  # an instance without candidates
     data = CandidateDataset(rng.normal(size=(40, 6)).astype(np.float32), candidates)
-    workspace = Workspace(tmp_path_factory.mktemp("explore"))
-    return workspace, explore.explored(workspace, finished_run(workspace, data))
+    monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path))
+    return explore.explored(finished_run(Workspace(tmp_path), data))
 
 
-def test_the_evidence_of_a_run_is_that_of_its_stored_confidence(results):
-    _, run = results
+def test_the_evidence_of_a_run_is_that_of_its_stored_confidence(run):
     for row, label in np.argwhere(run.dataset.candidates)[::9]:
         points = explore.evidence(run, int(row), int(label))
         assert points.confidence == pytest.approx(run.confidences[row, label], abs=1e-5)
 
 
-def test_values_by_instance_are_those_of_its_own_cells(results):
-    _, run = results
+def test_values_by_instance_are_those_of_its_own_cells(run):
     offered = np.where(run.dataset.candidates > 0, run.confidences, np.nan)
-    largest = explore.largest_by_instance(run, run.cell_values(None))
+    largest = map_service.largest_by_instance(run, run.cell_values(None))
     np.testing.assert_allclose(largest[1:], np.nanmax(offered[1:], axis=1))
     assert np.isnan(largest[0])
-    np.testing.assert_allclose(explore.label_confidence(run, 2), offered[:, 2])
+    np.testing.assert_allclose(map_service.label_confidence(run, 2), offered[:, 2])
 
 
-def test_an_epoch_shows_the_confidences_it_had(results):
-    _, run = results
+def test_an_epoch_shows_the_confidences_it_had(run):
     np.testing.assert_array_equal(run.cell_values(2), run.history[1])
     np.testing.assert_array_equal(run.cell_values(None), run.confidences[run.cells])
-    first = explore.colouring(run, explore.Colour("uncertainty"), 1)
-    last = explore.colouring(run, explore.Colour("uncertainty"))
+    first = map_service.colouring(run, map_service.Colour("uncertainty"), 1)
+    last = map_service.colouring(run, map_service.Colour("uncertainty"))
     assert (first.classes != last.classes).any()
 
 
-def test_a_lasso_around_everything_selects_everything(results):
-    workspace, run = results
+def test_a_lasso_around_everything_selects_everything(run):
     corners = ((-2, -2), (2, -2), (2, 2), (-2, 2))
-    lasso = explore.Lasso("pca", corners)
-    assert explore.selected_ids(workspace, run.run.id, lasso) == list(run.dataset.ids)
+    lasso = map_service.Lasso("pca", corners)
+    assert map_service.inside(run.run.id, lasso).tolist() == list(range(run.dataset.n_instances))
 
 
-def test_an_edge_selects_the_instances_with_both_labels(results):
-    workspace, run = results
-    rows = explore.selected_rows(workspace, run.run.id, explore.Edge(1, 3))
+def test_an_edge_selects_the_instances_with_both_labels(run):
+    rows = explore.offered_together(run, 1, 3)
     both = (run.dataset.candidates[:, 1] > 0) & (run.dataset.candidates[:, 3] > 0)
     assert rows.tolist() == np.flatnonzero(both).tolist()
 
 
-def test_labels_outside_the_candidates_were_never_offered(results):
-    _, run = results
+def test_labels_outside_the_candidates_were_never_offered(run):
     found = explore.outside(run, 0.5)
     assert found.total == int(((run.predictions > 0.5) & (run.dataset.candidates == 0)).sum())
     assert not run.dataset.candidates[found.rows, found.labels].any()

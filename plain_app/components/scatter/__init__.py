@@ -1,9 +1,10 @@
 """The map of instances as a component: points go in as bytes, a click or a lasso comes back.
 
-`map.bundle.js` is built from `map.js`, whose first lines say how, and contains regl-scatterplot
-(MIT). It is given inline, so nothing is fetched from anywhere.
+`map.js` draws it in WebGL without any library. It is given inline, so nothing is fetched from
+anywhere.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,18 +22,30 @@ _HTML = """
     <span class="hint" data-part="note">Click an instance · wheel to zoom · Shift and drag to
       lasso</span>
   </div>
-  <div class="frame" data-part="frame"><canvas data-part="canvas" role="img"
-    aria-label="Map of all instances"></canvas></div>
+  <div class="frame" data-part="frame"><canvas data-part="canvas"></canvas>
+    <canvas data-part="overlay" role="img" tabindex="0" aria-label="Map of all instances; arrow keys
+    move it, plus and minus zoom"></canvas></div>
   <div class="legend" data-part="legend"></div>
 </div>
 """
 
-_FOCUS = """
-let last = null; // only a new instance is told: the same one may be unmarked by hand
+_PLACES = """
+let last = null;
 export default function ({ data }) {
-  if (data.at === last) return;
-  last = window.plainMapFocus = data.at;
-  window.dispatchEvent(new CustomEvent("plain-map-focus", { detail: data.at }));
+  if (data === last) return;
+  last = window.plainMapPlaces = data;
+  window.dispatchEvent(new CustomEvent("plain-map-places"));
+}
+"""
+
+_MARKS = """
+let last = ""; // only what is new is told: the same may have been changed by hand since
+export default function ({ data }) {
+  const now = JSON.stringify(data);
+  if (now === last) return;
+  last = now;
+  window.plainMapMarks = data;
+  window.dispatchEvent(new CustomEvent("plain-map-marks", { detail: data }));
 }
 """
 
@@ -44,23 +57,28 @@ class MapEvent(NamedTuple):
     lasso: tuple[tuple[float, float], ...]
 
 
-def scatter(packed: bytes, key: str) -> MapEvent:
-    """Draw a packed map (see `charts.instance_map.pack_map`) and return what was done on it."""
-    result = _component()(
-        key=key,
-        data=packed,
-        on_picked_change=_nothing,
-        on_lasso_change=_nothing,
-    )
+def scatter(places: bytes, colours: bytes, key: str) -> MapEvent:
+    """Draw a map packed by `charts.instance_map` and return what was done on it.
+
+    Places travel apart from colours: a message that did not change is not sent again.
+    """
+    with st.container(gap=None):
+        _places_component()(key=f"{key}_places", data=places, height=1)
+        result = _component()(
+            key=key,
+            data=colours,
+            on_picked_change=_nothing,
+            on_lasso_change=_nothing,
+        )
     corners = getattr(result, "lasso", None) or ()
     return MapEvent(
         getattr(result, "picked", None), tuple((float(x), float(y)) for x, y in corners)
     )
 
 
-def focus(row: int, key: str) -> None:
-    """Mark an instance on the map that is on the page, without sending the map again."""
-    _focus_component()(key=key, data={"at": row}, height=1)
+def mark(row: int, lasso: Sequence[Sequence[float]], key: str) -> None:
+    """Mark an instance and a lasso on the map of this page, without sending the map again."""
+    _marks_component()(key=key, data={"at": row, "lasso": list(lasso)}, height=1)
 
 
 def _nothing() -> None:
@@ -69,10 +87,15 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("map.bundle.js", "map.css"))
+    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("map.js", "map.css"))
     return st.components.v2.component("plain_map", html=_HTML, css=css, js=js)
 
 
 @cache
-def _focus_component() -> Any:
-    return st.components.v2.component("plain_map_focus", js=_FOCUS)
+def _places_component() -> Any:
+    return st.components.v2.component("plain_map_places", js=_PLACES)
+
+
+@cache
+def _marks_component() -> Any:
+    return st.components.v2.component("plain_map_marks", js=_MARKS)

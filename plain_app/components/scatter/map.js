@@ -1,9 +1,8 @@
-// The map of instances, drawn by regl-scatterplot 1.16 (MIT, Fritz Lekschas) or, without WebGL, on
-// a plain canvas. Build, from a folder with `npm install regl-scatterplot@1.16 esbuild`:
-//   npx esbuild map.js --bundle --minify --format=esm --legal-comments=inline --outfile=map.bundle.js
-import createScatterplot from "regl-scatterplot";
+// The map of instances: points in WebGL, or on a plain canvas where there is none; on top of them a
+// second canvas with what is chosen. No library: a map is two buffers and one drawing call.
 
 const MAX_CORNERS = 240;
+const REACH = 10; // pixels from an instance that still mean it
 const SURE = "#3f8f90";
 const DOUBTFUL = "#d08a3e";
 const maps = new WeakMap(); // by root; the default export is called again at every rerun
@@ -12,7 +11,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   let map = maps.get(parentElement);
   if (!map) maps.set(parentElement, (map = createMap(parentElement)));
   map.send = setTriggerValue;
-  if (data instanceof Uint8Array) map.show(unpack(data));
+  if (data instanceof Uint8Array) map.show(data);
   return () => map.destroy();
 }
 
@@ -20,236 +19,383 @@ function unpack(bytes) {
   const buffer = bytes.slice().buffer; // a copy that begins at a multiple of four
   const [size, n] = new Uint32Array(buffer, 0, 2);
   const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, size)));
-  const at = 8 + size;
-  return {
-    ...head,
-    n,
-    x: new Float32Array(buffer, at, n),
-    y: new Float32Array(buffer, at + 4 * n, n),
-    value: new Uint8Array(buffer, at + 8 * n, n),
-  };
+  return { ...head, n, buffer, at: 8 + size };
+}
+
+function unpackPlaces(bytes) {
+  const { layout, n, buffer, at } = unpack(bytes);
+  return { layout, x: new Float32Array(buffer, at, n), y: new Float32Array(buffer, at + 4 * n, n) };
+}
+
+function unpackColours(bytes) {
+  const { buffer, at, ...head } = unpack(bytes);
+  return { ...head, value: new Uint8Array(buffer, at, head.n) };
 }
 
 function createMap(root) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const [canvas, frame, note] = ["canvas", "frame", "note"].map(part);
+  const [frame, canvas, overlay] = ["frame", "canvas", "overlay"].map(part);
+  const view = createView(frame);
+  const painter = createPainter(canvas, part("note"));
+  const marks = { at: -1, hovered: -1, lasso: [], ...window.plainMapMarks };
   let points = null;
+  let theme = null;
   let shown = "";
-  let waiting = window.plainMapFocus; // told before this map was there
-  let painter = null;
+  let asked = 0;
   const map = { send: () => {}, show, destroy };
 
-  const chosen = (at) => map.send("picked", at);
-  const lassoed = (corners) => map.send("lasso", thin(corners));
-  const painting = () => (painter ??= createPainter(canvas, frame, note, chosen, lassoed));
+  let places = null;
+  let colours = null;
 
-  function show(next) {
-    points = next;
-    draw();
+  function show(data) {
+    colours = unpackColours(data);
+    place();
   }
 
-  // One drawing at a time; what was asked for meanwhile is drawn after it.
-  let drawing = Promise.resolve();
-  const draw = () => (drawing = drawing.then(paint, paint));
+  /** Draw once colours and places are there and belong together. */
+  function place() {
+    const sent = window.plainMapPlaces;
+    if (!colours || !sent) return;
+    if (places?.layout !== colours.layout) places = unpackPlaces(sent);
+    if (places.layout !== colours.layout) return;
+    if (points?.layout !== places.layout) view.reset();
+    points = { ...colours, ...places };
+    colour();
+  }
 
-  async function paint() {
-    const theme = readTheme(root.host ?? root);
+  function colour() {
+    theme = readTheme(root.host ?? root);
     const wanted = `${points.revision} ${theme.key}`;
     if (wanted === shown || !frame.clientWidth) return;
-    shown = wanted;
-    const now = points;
-    const colours = palette(now, theme);
-    drawLegend(part("legend"), now, colours);
     const start = performance.now();
-    if (waiting !== undefined) painting().focus(waiting);
-    waiting = undefined;
-    await painting().draw(now, colours, theme);
-    frame.dataset.drawn = now.revision; // what tests wait for
+    const inks = palette(points, theme);
+    drawLegend(part("legend"), points, inks);
+    painter.load(points, inks, theme);
+    paint();
+    shown = wanted;
+    frame.dataset.drawn = points.revision; // what tests wait for
     frame.dataset.milliseconds = String(Math.round(performance.now() - start));
   }
 
-  function setMode(mode) {
-    for (const name of ["move", "lasso"]) part(name).setAttribute("aria-pressed", name === mode);
-    painting().setMode(mode);
+  function paint() {
+    view.fit(canvas, overlay);
+    painter.paint(view);
+    paintMarks();
   }
-  part("move").onclick = () => setMode("move");
-  part("lasso").onclick = () => setMode("lasso");
-  part("whole").onclick = () => painting().reset();
 
-  const again = () => points && draw();
-  const resized = new ResizeObserver(() => (painter?.resize(), again()));
+  // At most once a frame, however fast the mouse is.
+  function soon(what) {
+    if (asked || !points) return;
+    asked = requestAnimationFrame(() => ((asked = 0), what()));
+  }
+
+  function paintMarks() {
+    const pen = overlay.getContext("2d");
+    pen.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
+    pen.clearRect(0, 0, view.width, view.height);
+    pen.lineWidth = 2;
+    const ring = (at, radius, ink) => {
+      if (!(at >= 0 && at < points.n)) return;
+      pen.strokeStyle = ink;
+      pen.beginPath();
+      pen.arc(...view.toPixel(points.x[at], points.y[at]), radius, 0, 2 * Math.PI);
+      pen.stroke();
+    };
+    ring(marks.hovered, 6, theme.primary);
+    ring(marks.at, 8, theme.text);
+    pen.strokeStyle = theme.primary;
+    pen.beginPath();
+    for (const corner of marks.lasso) pen.lineTo(...view.toPixel(...corner));
+    if (!hand.isDrawing) pen.closePath();
+    pen.stroke();
+  }
+
+  function nearest([x, y]) {
+    let best = -1;
+    let least = (REACH / view.scale) ** 2;
+    for (let at = 0; at < points.n; at++) {
+      const distance = (points.x[at] - x) ** 2 + (points.y[at] - y) ** 2;
+      if (distance < least) [best, least] = [at, distance];
+    }
+    return best;
+  }
+
+  const hand = createHand(overlay, view, {
+    moved: () => soon(paint),
+    hovered(place) {
+      const at = nearest(place);
+      overlay.style.cursor = at < 0 ? "" : "pointer";
+      if (at !== marks.hovered) soon(paintMarks);
+      marks.hovered = at;
+    },
+    clicked(place) {
+      const at = nearest(place);
+      if (at < 0) return;
+      marks.at = at;
+      paintMarks();
+      map.send("picked", at);
+    },
+    drawn(corners, isDone) {
+      marks.lasso = corners;
+      paintMarks();
+      if (isDone) map.send("lasso", thin(corners));
+    },
+  });
+
+  const modes = ["move", "lasso"];
+  for (const mode of modes)
+    part(mode).onclick = () => {
+      hand.mode = mode;
+      for (const one of modes) part(one).setAttribute("aria-pressed", one === mode);
+    };
+  part("whole").onclick = () => points && (view.reset(), paint());
+
+  const resized = new ResizeObserver(() => points && (shown ? paint() : colour()));
   resized.observe(frame);
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const themed = () => setTimeout(again, 100); // once the page has its new colours
+  const themed = () => setTimeout(() => points && colour(), 100); // once the page has its colours
   dark.addEventListener("change", themed);
-  const focused = (event) => painting().focus(event.detail);
-  window.addEventListener("plain-map-focus", focused);
+  const marked = (event) => {
+    Object.assign(marks, event.detail);
+    if (shown) paintMarks();
+  };
+  window.addEventListener("plain-map-marks", marked);
+  window.addEventListener("plain-map-places", place);
 
   function destroy() {
     resized.disconnect();
     dark.removeEventListener("change", themed);
-    window.removeEventListener("plain-map-focus", focused);
-    painter?.destroy();
+    window.removeEventListener("plain-map-marks", marked);
+    window.removeEventListener("plain-map-places", place);
+    painter.destroy();
     maps.delete(root);
   }
   return map;
 }
 
-function createPainter(canvas, frame, note, chosen, lassoed) {
-  try {
-    return webglPainter(canvas, frame, chosen, lassoed);
-  } catch {
-    for (const button of note.parentElement.querySelectorAll("button")) button.hidden = true;
-    note.textContent = "Without WebGL: drawn plainly, without zoom · click, or drag to lasso";
-    return canvasPainter(canvas, frame, chosen, lassoed);
-  }
-}
-
-function webglPainter(canvas, frame, chosen, lassoed) {
-  const size = () => ({ width: frame.clientWidth, height: frame.clientHeight });
-  let { width } = size();
-  const plot = createScatterplot({
-    canvas,
-    ...size(),
-    aspectRatio: 1,
-    actionKeyMap: { lasso: "shift" },
-    lassoOnLongPress: false,
-    deselectOnDblClick: false,
-    showReticle: false,
-    pointSizeSelected: 3,
-    pointOutlineWidth: 2,
-    cameraDistance: 1.05,
-  });
-  let layout = null;
-  let marked = [];
-  let isLasso = false;
-  let inks = { own: [], text: [] };
-  const style = () => {
-    // One marked instance stands out; many keep their colours.
-    const one = marked.length === 1;
-    plot.set({ pointSizeSelected: one ? 9 : 1, pointColorActive: one ? inks.text : inks.own });
-  };
-  const mark = () => {
-    if (!layout || !marked.length) return;
-    style();
-    plot.select(marked, { preventEvent: true });
-  };
-  plot.subscribe("lassoStart", () => (isLasso = true));
-  plot.subscribe("lassoEnd", ({ coordinates }) => {
-    setTimeout(() => (isLasso = false)); // the selection it makes is not a click
-    if (coordinates?.length > 2) lassoed(coordinates);
-  });
-  plot.subscribe("select", ({ points }) => {
-    marked = points;
-    style();
-    if (!isLasso && points.length === 1) chosen(points[0]);
-  });
-  plot.subscribe("deselect", () => (marked = []));
+/** Which part of the map is seen: its centre, and how many pixels a unit has. */
+function createView(frame) {
+  let [x, y, zoom] = [0, 0, 1];
   return {
-    async draw(points, colours, theme) {
-      inks = { own: colours, text: colours.map(() => theme.text) };
-      plot.set({
-        backgroundColor: theme.background,
-        pointColor: colours,
-        pointColorActive: inks.own, // used only where all three lists are equally long
-        pointColorHover: inks.text,
-        lassoColor: theme.primary,
-        colorBy: "valueA",
-        pointSize: points.n > 50000 ? 2 : points.n > 10000 ? 3 : 5,
-        opacity: points.n > 50000 ? 0.75 : 0.9,
-      });
-      const options = { zDataType: "categorical" };
-      if (layout === points.layout) options.spatialIndex = plot.get("spatialIndex");
-      else layout = null;
-      await plot.draw({ x: points.x, y: points.y, valueA: points.value }, options);
-      layout = points.layout;
-      mark();
+    get width() {
+      return frame.clientWidth;
     },
-    setMode: (mode) => plot.set({ mouseMode: mode === "lasso" ? "lasso" : "panZoom" }),
-    reset: () => plot.reset(),
-    resize() {
-      if (frame.clientWidth && frame.clientWidth !== width) plot.set(size());
-      width = frame.clientWidth || width;
+    get height() {
+      return frame.clientHeight;
     },
-    focus(at) {
-      marked = [at];
-      mark();
+    get ratio() {
+      return Math.min(window.devicePixelRatio || 1, 2);
     },
-    destroy: () => plot.destroy(),
+    get scale() {
+      return (zoom * Math.min(frame.clientWidth, frame.clientHeight)) / 2.1;
+    },
+    get centre() {
+      return [x, y];
+    },
+    get zoom() {
+      return zoom;
+    },
+    toPixel(mapX, mapY) {
+      return [this.width / 2 + (mapX - x) * this.scale, this.height / 2 - (mapY - y) * this.scale];
+    },
+    toMap(pixelX, pixelY) {
+      return [x + (pixelX - this.width / 2) / this.scale, y - (pixelY - this.height / 2) / this.scale];
+    },
+    fit(...canvases) {
+      for (const one of canvases) {
+        const [width, height] = [this.width * this.ratio, this.height * this.ratio].map(Math.round);
+        if (one.width !== width || one.height !== height) [one.width, one.height] = [width, height];
+      }
+    },
+    move(pixelX, pixelY) {
+      [x, y] = [x - pixelX / this.scale, y + pixelY / this.scale];
+    },
+    zoomAt(factor, pixelX, pixelY) {
+      const [mapX, mapY] = this.toMap(pixelX, pixelY);
+      const wanted = Math.min(Math.max(zoom * factor, 0.5), 200);
+      const part = zoom / wanted;
+      [x, y, zoom] = [mapX + (x - mapX) * part, mapY + (y - mapY) * part, wanted];
+    },
+    reset() {
+      [x, y, zoom] = [0, 0, 1];
+    },
   };
 }
 
-function canvasPainter(canvas, frame, chosen, lassoed) {
+/** What mouse, pen, finger and keys do: move, zoom, click, lasso. */
+function createHand(surface, view, { moved, hovered, clicked, drawn }) {
+  const hand = { mode: "move", isDrawing: false };
+  let from = null;
+  let path = [];
+  const at = (event) => [event.offsetX, event.offsetY];
+  surface.onpointerdown = (event) => {
+    if (event.button) return;
+    surface.setPointerCapture(event.pointerId);
+    from = { start: at(event), last: at(event), far: false };
+    hand.isDrawing = hand.mode === "lasso" || event.shiftKey;
+    path = [];
+  };
+  surface.onpointermove = (event) => {
+    const place = at(event);
+    if (!from) return hovered(view.toMap(...place));
+    from.far ||= Math.hypot(place[0] - from.start[0], place[1] - from.start[1]) > 4;
+    if (hand.isDrawing) drawn((path = [...path, view.toMap(...place)]), false);
+    else if (from.far) {
+      view.move(place[0] - from.last[0], place[1] - from.last[1]);
+      moved();
+    }
+    from.last = place;
+  };
+  surface.onpointerup = (event) => {
+    const was = from;
+    from = null;
+    const isLasso = hand.isDrawing && was?.far && path.length > 2;
+    hand.isDrawing = false;
+    if (isLasso) drawn(path, true);
+    else if (was && !was.far) clicked(view.toMap(...at(event)));
+  };
+  surface.onpointercancel = () => ((from = null), (hand.isDrawing = false));
+  surface.onpointerleave = () => hovered([Infinity, Infinity]);
+  surface.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      view.zoomAt(Math.exp(-event.deltaY / 400), ...at(event));
+      moved();
+    },
+    { passive: false },
+  );
+  const pan = 40;
+  const keys = {
+    ArrowLeft: () => view.move(pan, 0),
+    ArrowRight: () => view.move(-pan, 0),
+    ArrowUp: () => view.move(0, pan),
+    ArrowDown: () => view.move(0, -pan),
+    "+": () => view.zoomAt(1.3, view.width / 2, view.height / 2),
+    "-": () => view.zoomAt(1 / 1.3, view.width / 2, view.height / 2),
+    0: () => view.reset(),
+  };
+  surface.onkeydown = (event) => {
+    if (!keys[event.key] || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    keys[event.key]();
+    moved();
+  };
+  return hand;
+}
+
+function createPainter(canvas, note) {
+  const gl = canvas.getContext("webgl", { antialias: false, alpha: false });
+  if (gl) return webglPainter(gl);
+  note.textContent = "Without WebGL: drawn plainly · wheel to zoom · Shift and drag to lasso";
+  return plainPainter(canvas);
+}
+
+const pointSize = ({ n }, zoom) => (n > 50000 ? 2.5 : n > 10000 ? 3.5 : 6) * zoom ** 0.25;
+const OPACITY = 0.85;
+
+const VERTEX = `
+attribute vec2 place;
+attribute vec4 ink;
+uniform vec2 centre, reach;
+uniform mediump float size;
+varying vec4 colour;
+void main() {
+  gl_Position = vec4((place - centre) * reach, 0.0, 1.0);
+  gl_PointSize = size;
+  colour = ink;
+}`;
+const FRAGMENT = `
+precision mediump float;
+uniform mediump float size;
+varying vec4 colour;
+void main() {
+  float inside = (0.5 - length(gl_PointCoord - 0.5)) * size;
+  if (inside <= 0.0) discard;
+  gl_FragColor = vec4(colour.rgb, colour.a * min(inside, 1.0));
+}`;
+
+function webglPainter(gl) {
+  const program = gl.createProgram();
+  for (const [kind, text] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+    const shader = gl.createShader(kind);
+    gl.shaderSource(shader, text);
+    gl.compileShader(shader);
+    gl.attachShader(program, shader);
+  }
+  gl.linkProgram(program);
+  gl.useProgram(program);
+  gl.enable(gl.BLEND);
+  gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
+  const uniform = (name) => gl.getUniformLocation(program, name);
+  const fill = (buffer, name, array, count, kind, normalized) => {
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    gl.bufferData(gl.ARRAY_BUFFER, array, gl.STATIC_DRAW);
+    const at = gl.getAttribLocation(program, name);
+    gl.enableVertexAttribArray(at);
+    gl.vertexAttribPointer(at, count, kind, normalized, 0, 0);
+  };
+  const [places, inks] = [gl.createBuffer(), gl.createBuffer()];
+  let points = null;
+  return {
+    load(next, colours, theme) {
+      points = next;
+      const order = drawingOrder(points);
+      const place = new Float32Array(2 * points.n);
+      const ink = new Uint32Array(points.n);
+      const inked = new Uint32Array(new Uint8Array(colours.flatMap(packed)).buffer);
+      for (let to = 0; to < points.n; to++) {
+        const at = order[to];
+        place[2 * to] = points.x[at];
+        place[2 * to + 1] = points.y[at];
+        ink[to] = inked[points.value[at]];
+      }
+      fill(places, "place", place, 2, gl.FLOAT, false);
+      fill(inks, "ink", new Uint8Array(ink.buffer), 4, gl.UNSIGNED_BYTE, true);
+      gl.clearColor(...rgb(theme.background).map((one) => one / 255), 1);
+    },
+    paint(view) {
+      const reach = [(2 * view.scale) / view.width, (2 * view.scale) / view.height];
+      gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+      gl.uniform2f(uniform("centre"), ...view.centre);
+      gl.uniform2f(uniform("reach"), ...reach);
+      gl.uniform1f(uniform("size"), pointSize(points, view.zoom) * view.ratio);
+      gl.clear(gl.COLOR_BUFFER_BIT);
+      gl.drawArrays(gl.POINTS, 0, points.n);
+    },
+    destroy: () => gl.getExtension("WEBGL_lose_context")?.loseContext(),
+  };
+}
+
+const packed = (colour) => [...rgb(colour), Math.round(255 * OPACITY)];
+
+/** Instances without a value lie under the others. */
+function drawingOrder({ n, value, classes }) {
+  const order = new Uint32Array(n);
+  let [low, high] = [0, n];
+  for (let at = n - 1; at >= 0; at--) if (value[at] !== classes) order[--high] = at;
+  for (let at = 0; at < n; at++) if (value[at] === classes) order[low++] = at;
+  return order;
+}
+
+function plainPainter(canvas) {
   const pen = canvas.getContext("2d");
   let drawn = null;
-  let path = null;
-  let marked = -1;
-  const scale = () => Math.min(canvas.width, canvas.height) / 2.2;
-  const toPixel = (x, y) => [canvas.width / 2 + x * scale(), canvas.height / 2 - y * scale()];
-  const toMap = (event) => {
-    const box = canvas.getBoundingClientRect();
-    const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    return [(x - canvas.width / 2) / scale(), (canvas.height / 2 - y) / scale()];
-  };
-  function paint() {
-    const [points, colours, theme] = drawn;
-    [canvas.width, canvas.height] = [frame.clientWidth, frame.clientHeight];
-    pen.fillStyle = theme.background;
-    pen.fillRect(0, 0, canvas.width, canvas.height);
-    const size = points.n > 20000 ? 2 : 4;
-    for (let at = 0; at < points.n; at++) {
-      const [x, y] = toPixel(points.x[at], points.y[at]);
-      pen.fillStyle = colours[points.value[at]];
-      pen.fillRect(x - size / 2, y - size / 2, size, size);
-    }
-    if (marked >= 0) ring(points, theme);
-  }
-  function ring(points, theme) {
-    pen.strokeStyle = theme.text;
-    pen.lineWidth = 2;
-    pen.beginPath();
-    pen.arc(...toPixel(points.x[marked], points.y[marked]), 6, 0, 2 * Math.PI);
-    pen.stroke();
-  }
-  function nearest([x, y]) {
-    const { n, x: xs, y: ys } = drawn[0];
-    let best = -1;
-    let least = (10 / scale()) ** 2;
-    for (let at = 0; at < n; at++) {
-      const distance = (xs[at] - x) ** 2 + (ys[at] - y) ** 2;
-      if (distance < least) [best, least] = [at, distance];
-    }
-    return best;
-  }
-  canvas.onpointerdown = (event) => (path = [toMap(event)]);
-  canvas.onpointermove = (event) => {
-    if (!path) return;
-    path.push(toMap(event));
-    pen.strokeStyle = drawn[2].primary;
-    pen.lineWidth = 2;
-    pen.beginPath();
-    for (const corner of path.slice(-2)) pen.lineTo(...toPixel(...corner));
-    pen.stroke();
-  };
-  canvas.onpointerup = () => {
-    const corners = path ?? [];
-    path = null;
-    if (corners.length > 4) return lassoed(corners);
-    marked = corners.length ? nearest(corners[0]) : -1;
-    paint();
-    if (marked >= 0) chosen(marked);
-  };
   return {
-    async draw(...all) {
-      drawn = all;
-      paint();
-    },
-    setMode() {},
-    reset: () => drawn && paint(),
-    resize: () => drawn && paint(),
-    focus(at) {
-      marked = at;
-      if (drawn) paint();
+    load: (...all) => (drawn = all),
+    paint(view) {
+      const [points, colours, theme] = drawn;
+      pen.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
+      pen.globalAlpha = 1;
+      pen.fillStyle = theme.background;
+      pen.fillRect(0, 0, view.width, view.height);
+      pen.globalAlpha = OPACITY;
+      const size = pointSize(points, view.zoom);
+      for (const at of drawingOrder(points)) {
+        const [x, y] = view.toPixel(points.x[at], points.y[at]);
+        pen.fillStyle = colours[points.value[at]];
+        pen.fillRect(x - size / 2, y - size / 2, size, size);
+      }
     },
     destroy() {},
   };

@@ -1,0 +1,112 @@
+"""The map of instances with its tools, what a lasso holds, and the chosen instance beside it."""
+
+from typing import Any
+
+import streamlit as st
+
+from plain_app import state
+from plain_app.components.cards import counted, listed
+from plain_app.components.instance_card import draw_instance, instance_rows
+from plain_app.components.links import open_in_review
+from plain_app.components.scatter import scatter
+from plain_app.services import explore, maps
+from plain_app.services.explore import Explored
+from plain_app.services.maps import Colour, Lasso
+
+COLOURS = {
+    "confidence": "Confidence in a label",
+    "uncertainty": "Uncertainty",
+    "doubtful": "Doubtful candidates",
+    "decision": "Decisions",
+    "candidates": "Number of candidates",
+    "column": "A column of the data",
+}
+AT_AN_EPOCH = ("confidence", "uncertainty", "doubtful")
+POLL_SECONDS = 2.0
+
+
+def draw_map(run_id: str) -> None:
+    """Draw map and instance; the instance is a fragment of its own, which leaves the map alone."""
+    results = explore.explored(run_id)
+    found = maps.layouts(run_id)
+    left, right = st.columns([11, 9], gap="medium")
+    with left:
+        if found:
+            epoch = _draw_map(results, found[0])
+            _draw_selected(results, epoch)
+        else:
+            st.info("This run has no layout, so there is no map. Choose an instance by its id.")
+    with right:
+        draw_instance(run_id)
+
+
+def _draw_map(results: Explored, layout: str) -> int | None:
+    """Draw tools and map; return the epoch it shows, none for the newest."""
+    colour, epoch = _draw_tools(results)
+    event = scatter(*maps.packed_map(results, layout, colour, epoch), "explore.map")
+    if event.picked is not None and 0 <= event.picked < results.dataset.n_instances:
+        state.remember(state.INSTANCE, results.dataset.ids[event.picked])
+    if event.lasso:
+        state.remember("explore.lasso", (results.run.id, Lasso(layout, event.lasso)))
+    if layout != "umap":
+        _await_umap(results.run.id)
+    return epoch
+
+
+def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
+    kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
+    by, which, when = st.columns([4, 4, 5], gap="small", vertical_alignment="bottom")
+    kind = by.selectbox(
+        "Colour by", kinds, format_func=COLOURS.get, key="explore.colour", bind="query-params"
+    )
+    options = {"confidence": results.dataset.label_names, "column": results.colour_columns}
+    name = ""
+    if kind in options:
+        title = "Label" if kind == "confidence" else "Column"
+        key = f"explore.colour_{kind}"
+        name = which.selectbox(title, options[kind], key=key, bind="query-params")
+    return Colour(kind, name), _draw_epoch(when, results, kind)
+
+
+def _draw_epoch(place: Any, results: Explored, kind: str) -> int | None:
+    """Let travel to an epoch; the last one is the end."""
+    last = len(results.history)
+    if last < 2 or kind not in AT_AN_EPOCH or results.version:
+        return None
+    key = f"explore.epoch.{results.run.id}"
+    epoch = place.slider("Epoch", 1, last, last, key=key)
+    return None if epoch == last else epoch
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _await_umap(run_id: str) -> None:
+    """Say that the better layout is on its way, and show it when it is there."""
+    standing = maps.start_layout(run_id)
+    if standing == "there":
+        st.rerun()
+    notes = {
+        "working": "Laid out by PCA. UMAP is being computed and appears here by itself.",
+        "failed": "Laid out by PCA. UMAP could not be computed; layout.log of the run says why.",
+    }
+    st.caption(notes[standing])
+
+
+def _draw_selected(results: Explored, epoch: int | None) -> None:
+    """List the instances of the last lasso."""
+    run_id, lasso = state.recall("explore.lasso") or (None, None)
+    if run_id != results.run.id:
+        st.caption("Lasso instances on the map to list them here.")
+        return
+    rows = maps.inside(run_id, lasso)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        told = f"{counted(len(rows), 'instance')} selected"
+        st.caption(told + listed(len(rows), explore.MAX_LISTED))
+        st.button("Clear", key="explore.clear", type="tertiary", on_click=on_clear)
+        ids = results.dataset.ids
+        open_in_review(lambda: [ids[row] for row in rows], "explore.review_lasso")
+    instance_rows(results, rows, "explore.selected", epoch)
+
+
+def on_clear() -> None:
+    """Forget the lasso."""
+    state.forget("explore.lasso")

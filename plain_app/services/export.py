@@ -1,0 +1,235 @@
+"""What the Export view asks: labels resolved by a rule, what that changes, and the files.
+
+Everything goes through `core.export`, as `plain export` does, so both write the same bytes.
+"""
+
+import io
+import json
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core import export as engine
+from core import formats as known
+from core.dataset import CandidateDataset
+from core.errors import ExportError
+from core.review import Resolution, Threshold, resolve
+from core.review.resolve import NEW_LABEL
+from plain_app.services.workspace import workspace
+
+PREVIEWED = 3  # instances in a preview
+MAX_PREVIEW = 4000  # characters of one file
+MAX_LISTED = 2000  # cells of the difference
+
+
+class Outcome(NamedTuple):
+    """Every cell resolved by a rule. Shared by all sessions: read only."""
+
+    run_id: str
+    results: engine.Results
+    threshold: Threshold
+    resolution: Resolution
+
+
+class Figures(NamedTuple):
+    """What a rule does to the labels."""
+
+    n_candidates: int
+    n_resolved: int
+    n_removed: int
+    n_added: int
+    n_decided: int
+    n_empty: int  # instances that keep no label
+    precision: float | None  # expected, of what is resolved
+    recall: float | None  # expected, among the candidates
+    true_precision: float | None  # where there is truth
+    true_recall: float | None
+
+
+def outcome(run_id: str, threshold: Threshold, allow_new_labels: bool) -> Outcome:
+    """Return the labels of a run under a rule, as of the newest decision."""
+    run = workspace().runs.get(run_id)
+    key = (
+        str(workspace().folder),
+        run_id,
+        workspace().decisions.count(run.fingerprint),
+        len(workspace().labels.history(run.fingerprint)),
+    )
+    return _outcome(*key, threshold.model_dump_json(), allow_new_labels)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _results(folder: str, run_id: str, n_decisions: int, n_names: int) -> engine.Results:
+    return engine.run_results(workspace(), workspace().runs.get(run_id))
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _outcome(
+    folder: str, run_id: str, n_decisions: int, n_names: int, rule: str, allow_new_labels: bool
+) -> Outcome:
+    results = _results(folder, run_id, n_decisions, n_names)
+    threshold = Threshold(**json.loads(rule))
+    confidences = results.confidences
+    if allow_new_labels:
+        confidences = np.where(results.dataset.candidates > 0, confidences, results.predictions)
+    resolution = resolve(
+        results.dataset,
+        confidences,
+        threshold,
+        results.decisions,
+        allow_new_labels=allow_new_labels,
+    )
+    return Outcome(run_id, results, threshold, resolution)
+
+
+def figures(made: Outcome) -> Figures:
+    """Return what the rule does, and how right it is expected to be."""
+    offered, kept = made.results.dataset.candidates > 0, made.resolution.labels > 0
+    likely = _likely(made)
+    truth = made.results.dataset.truth
+    both = None if truth is None else int((kept & (truth > 0)).sum())
+    return Figures(
+        n_candidates=int(offered.sum()),
+        n_resolved=int(kept.sum()),
+        n_removed=int((offered & ~kept).sum()),
+        n_added=int((kept & ~offered).sum()),
+        n_decided=sum(one.verdict in ("keep", "reject") for one in made.results.decisions),
+        n_empty=int((~kept.any(axis=1)).sum()),
+        precision=float(likely[kept].mean()) if kept.any() else None,
+        recall=float(likely[kept & offered].sum() / max(likely[offered].sum(), 1e-9)),
+        true_precision=None if both is None else both / max(int(kept.sum()), 1),
+        true_recall=None if both is None else both / max(int((truth > 0).sum()), 1),
+    )
+
+
+def _likely(made: Outcome) -> Any:
+    """Return how likely each cell is true: its confidence, or what a person said of it."""
+    likely = made.resolution.confidences.astype(np.float64)
+    is_decided = made.resolution.reasons > NEW_LABEL
+    return np.where(is_decided, made.resolution.labels, likely)
+
+
+def differences(made: Outcome, what: str, label: str | None) -> tuple[pd.DataFrame, int]:
+    """Return cells with the reason for each, and how many there are in all."""
+    dataset, resolution = made.results.dataset, made.resolution
+    offered, kept = dataset.candidates > 0, resolution.labels > 0
+    cells = {"removed": offered & ~kept, "added": kept & ~offered, "kept": kept & offered}[what]
+    if label is not None:
+        cells = cells & (np.array(dataset.label_names) == label)
+    rows, labels = np.nonzero(cells)
+    confidences = resolution.confidences[rows, labels]
+    order = np.argsort(confidences if what == "kept" else -confidences, kind="stable")[:MAX_LISTED]
+    rows, labels = rows[order], labels[order]
+    table = pd.DataFrame(
+        {
+            "instance": [dataset.ids[row][:60] for row in rows],
+            "label": [dataset.label_names[at][:60] for at in labels],
+            "outcome": what,
+            "confidence": confidences[order].astype(float),
+            "reason": [resolution.reason(i, j) for i, j in zip(rows, labels, strict=True)],
+        }
+    )
+    return table, len(confidences)
+
+
+# --------------------------------------------------------------------------------------- files
+
+
+def formats() -> dict[str, str]:
+    """Return what can be written, with the extension of each."""
+    return known.writable()
+
+
+def provenance(made: Outcome) -> dict[str, Any]:
+    """Return the record that goes beside the file."""
+    run = workspace().runs.get(made.run_id)
+    return engine.provenance(
+        made.results.dataset,
+        made.resolution,
+        threshold=made.threshold,
+        config=run.config.model_dump(mode="json"),
+        run=run.id,
+        decisions=made.results.decisions,
+    )
+
+
+def write(made: Outcome, path: Path, format: str, *, force: bool = False) -> Path:
+    """Write the file and its record, as `plain export` does."""
+    if not path.parent.is_dir():
+        raise ExportError("There is no such folder.", str(path.parent), "Make it first.")
+    return engine.export(
+        made.results.dataset,
+        made.resolution,
+        path,
+        provenance=provenance(made),
+        format=format,
+        mapping=made.results.mapping,
+        force=force,
+    )
+
+
+def packed(made: Outcome, name: str, format: str) -> bytes:
+    """Return file, record and whatever the format puts beside them, as one ZIP."""
+    with _folder() as folder:
+        write(made, folder / name, format)
+        held = io.BytesIO()
+        with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+                archive.write(path, path.relative_to(folder))
+        return held.getvalue()
+
+
+def preview(made: Outcome, name: str, format: str) -> list[tuple[str, str]]:
+    """Return the beginning of every file, made from the first instances only."""
+    few = made._replace(
+        results=made.results._replace(dataset=_head(made.results.dataset)),
+        resolution=_head_of(made.resolution),
+    )
+    with _folder() as folder:
+        known.write(
+            few.results.dataset,
+            folder / name,
+            format=format,
+            mapping=few.results.mapping,
+            resolution=few.resolution,
+        )
+        found = sorted(one for one in folder.rglob("*") if one.is_file())
+        return [(str(path.relative_to(folder)), _text(path)) for path in found]
+
+
+def _head(dataset: CandidateDataset) -> CandidateDataset:
+    n = PREVIEWED
+    return CandidateDataset(
+        dataset.features[:n],
+        dataset.candidates[:n],
+        dataset.label_names,
+        dataset.ids[:n],
+        dataset.feature_names,
+        None if dataset.truth is None else dataset.truth[:n],
+        None if dataset.display is None else dataset.display.iloc[:n],
+    )
+
+
+def _head_of(resolution: Resolution) -> Resolution:
+    parts = (resolution.labels, resolution.confidences, resolution.reasons)
+    return Resolution(*(part[:PREVIEWED] for part in parts), resolution.reason_texts)
+
+
+def _text(path: Path) -> str:
+    head = path.read_bytes()[: 4 * MAX_PREVIEW]
+    if b"\0" in head or path.suffix in (".parquet", ".npz", ".mat", ".arrow"):
+        return f"(binary, {path.stat().st_size:,} bytes for {PREVIEWED} instances)"
+    return head.decode("utf-8", "replace")[:MAX_PREVIEW]
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="plain-export-") as folder:
+        yield Path(folder)

@@ -1,0 +1,241 @@
+"""Export: choose which confidences are enough, see what that changes, take the file away."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+
+from core.errors import PlainError
+from core.review import Threshold
+from core.store import RunRow
+from plain_app import state
+from plain_app.charts.distribution import together_option, together_points
+from plain_app.charts.outcome import outcome_option, outcome_points
+from plain_app.components.cards import Figure, cell_table, figure_row
+from plain_app.components.empty import empty_state
+from plain_app.components.errors import error_guard, show_error
+from plain_app.components.links import DATA, TRAIN
+from plain_app.services import explore, export
+from plain_app.services.export import Outcome
+
+RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
+CHART = 330
+CUTS = "export.cuts"
+ALL = "all labels"
+
+
+def draw() -> None:
+    """Draw the rule, what it does, and the file; or say what is missing."""
+    chosen = state.current()
+    situation, run = explore.situation(chosen.run_id)
+    if situation != "ready" or run is None:
+        text = "A run has to end first: its confidences and your decisions make the labels."
+        page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")
+        return empty_state("Nothing to export yet", text, page=page, link=link)
+    return _draw_export(run)
+
+
+@st.fragment
+def _draw_export(run: RunRow) -> None:
+    with error_guard("export"):
+        made = _draw_rule(run)
+        _draw_figures(made)
+        left, right = st.columns([1, 1], gap="medium")
+        with left:
+            _draw_charts(made)
+        with right:
+            _draw_differences(made)
+        _draw_file(made)
+
+
+# ------------------------------------------------------------------------------------ the rule
+
+
+def _draw_rule(run: RunRow) -> Outcome:
+    with st.container(horizontal=True, vertical_alignment="bottom", key="export.rule_row"):
+        rule = st.segmented_control(
+            "Keep a candidate by", RULES, default=RULES[0], required=True, key="export.rule"
+        )
+        threshold = _draw_threshold(rule)
+        new = st.toggle(
+            "Labels that were not offered too",
+            key="export.new",
+            help="Also resolves labels outside the candidates, by the network's prediction.",
+        )
+    if rule == RULES[1]:
+        threshold = _draw_cuts(export.outcome(run.id, Threshold(), new))
+    return export.outcome(run.id, threshold, new)
+
+
+def _draw_threshold(rule: str) -> Threshold:
+    if rule == RULES[2]:
+        help_ = "Keeps as many as it can while their mean confidence stays this high."
+        at_least = st.slider("Precision", 0.5, 1.0, 0.95, 0.01, key="export.precision", help=help_)
+        return Threshold(precision=at_least)
+    if rule == RULES[3]:
+        top = st.number_input("Labels per instance", 1, 50, 3, key="export.top", width=160)
+        return Threshold(top_k=int(top))
+    if rule == RULES[0]:
+        value = st.slider("Confidence of at least", 0.0, 1.0, 0.5, 0.01, key="export.cut")
+        return Threshold(value=value)
+    return Threshold()
+
+
+def _draw_cuts(made: Outcome) -> Threshold:
+    """Let every label have its own cut."""
+    names = list(made.results.dataset.label_names)
+    with st.expander("Cuts", expanded=True, key="export.cuts_box"):
+        table = st.data_editor(
+            pd.DataFrame({"label": names, "cut": [0.5] * len(names)}),
+            hide_index=True,
+            disabled=["label"],
+            height=min(38 + 28 * len(names), 240),
+            row_height=28,
+            column_config={
+                "cut": st.column_config.NumberColumn(min_value=0, max_value=1, step=0.01)
+            },
+            key=CUTS,
+        )
+    cuts = dict(zip(names, table["cut"].fillna(0.5).tolist(), strict=True))
+    return Threshold(per_label={name: cut for name, cut in cuts.items() if cut != 0.5})
+
+
+# ------------------------------------------------------------------------------- what it does
+
+
+def _draw_figures(made: Outcome) -> None:
+    found = export.figures(made)
+    share = 100 * found.n_removed / max(found.n_candidates, 1)
+    figures = [
+        Figure("resolved labels", f"{found.n_resolved:,}", "What is written as true"),
+        Figure("candidates removed", f"{found.n_removed:,}", f"{share:.1f} % of all candidates"),
+        Figure("labels added", f"{found.n_added:,}", "Though they were not offered"),
+        Figure("decided by people", f"{found.n_decided:,}", "These go before any confidence"),
+        Figure("without any label", f"{found.n_empty:,}", "Instances that keep nothing"),
+        Figure("expected precision", _rate(found.precision), "Mean confidence of what is kept"),
+        Figure("expected recall", _rate(found.recall), "Of the true candidates, those kept"),
+    ]
+    if found.true_precision is not None:
+        told = f"{_rate(found.true_precision)} / {_rate(found.true_recall)}"
+        figures.append(Figure("true precision / recall", told, "The data came with the truth"))
+    figure_row(figures, "export.figures")
+
+
+def _rate(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _draw_charts(made: Outcome) -> None:
+    dataset, labels = made.results.dataset, made.resolution.labels
+    which = st.segmented_control(
+        "Chart",
+        ("Frequencies", "Together before", "Together after"),
+        default="Frequencies",
+        required=True,
+        key="export.chart",
+        label_visibility="collapsed",
+    )
+    if which == "Frequencies":
+        option = outcome_option(outcome_points(dataset.candidates, labels, dataset.label_names))
+    else:
+        chosen = dataset.candidates if which == "Together before" else labels
+        option = together_option(together_points(chosen, dataset.label_names))
+        option["title"]["text"] = f"Beside the row's label, {which.split()[1]}"
+    st.echarts_chart(option, height=CHART, key=f"export.chart_{which}")
+
+
+def _draw_differences(made: Outcome) -> None:
+    """List cells with the reason for each."""
+    names = list(made.results.dataset.label_names)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        what = st.segmented_control(
+            "Cells",
+            ("removed", "kept", "added"),
+            default="removed",
+            required=True,
+            key="export.what",
+            label_visibility="collapsed",
+        )
+        label = st.selectbox(
+            "Label", [ALL, *names], key="export.label", label_visibility="collapsed", width=180
+        )
+    table, total = export.differences(made, what, None if label == ALL else label)
+    shown = f"; the first {len(table):,} are listed" if len(table) < total else ""
+    confidence = st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=110)
+    cell_table(table, "export.cells", CHART - 30, confidence=confidence)
+    st.caption(f"{total:,} cells{shown}")
+
+
+# ------------------------------------------------------------------------------------ the file
+
+
+def _draw_file(made: Outcome) -> None:
+    known = export.formats()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="export.file_row"):
+        format_ = st.selectbox(
+            "Format", list(known), index=list(known).index("csv"), key="export.format", width=180
+        )
+        stem = st.text_input("Name", "clean", key="export.name", max_chars=100, width=180)
+        name = f"{Path(stem).name or 'clean'}{known[format_]}"
+        st.download_button(
+            "Download",
+            data=lambda: export.packed(made, name, format_),
+            file_name=f"{Path(name).stem}.zip",
+            mime="application/zip",
+            key="export.download",
+            type="primary",
+            icon=":material/download:",
+            on_click="ignore",
+            help="A ZIP with the file, and beside it the record of how it was made.",
+        )
+        st.text_input(
+            "or write to a folder of this machine", key="export.folder", max_chars=1000, width=330
+        )
+        st.toggle("Replace", key="export.force", help="Overwrite a file of this name.")
+        st.button(
+            "Write",
+            key="export.write",
+            on_click=on_write,
+            args=(made, name, format_),
+            disabled=not state.recall("export.folder"),
+        )
+    _draw_written()
+    shown, record = st.columns([3, 2], gap="medium")
+    with shown:
+        _draw_preview(made, name, format_)
+    with record, st.expander("Provenance", key="export.provenance"):
+        st.code(json.dumps(export.provenance(made), indent=1, ensure_ascii=False), language=None)
+
+
+def _draw_preview(made: Outcome, name: str, format_: str) -> None:
+    with st.expander("Preview", expanded=True, key="export.preview"), error_guard("export.preview"):
+        for file, text in export.preview(made, name, format_):
+            st.text(file)
+            st.code(text, language=None, height=180)
+
+
+def _draw_written() -> None:
+    told = state.recall("export.told")
+    if isinstance(told, str):
+        st.success("Written, with its record beside it:", icon=":material/check:")
+        st.text(told)
+    elif told is not None:
+        show_error(PlainError(*told), "export.refused")
+
+
+def on_write(made: Outcome, name: str, format_: str) -> None:
+    """Write the file where the form says, or say why not."""
+    folder = Path(str(state.recall("export.folder"))).expanduser()
+    try:
+        written = export.write(
+            made, folder / name, format_, force=bool(state.recall("export.force"))
+        )
+    except PlainError as error:
+        state.remember("export.told", (error.title, error.detail, error.hint))
+    else:
+        state.remember("export.told", str(written))
+
+
+if __name__ == "__main__":
+    draw()
