@@ -57,6 +57,11 @@ def layouts(run_id: str) -> list[str]:
     return [name for name in ("umap", "pca") if (folder / f"layout_{name}.npy").exists()]
 
 
+def layout_name(run_id: str) -> str:
+    """Return what the browser knows the best layout by."""
+    return f"{run_id} {next(iter(layouts(run_id)), '')}"
+
+
 def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
     """Have UMAP computed in a child process unless that was done; tell how it stands."""
     folder = workspace().runs.folder(run_id)
