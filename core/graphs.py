@@ -49,11 +49,7 @@ class InstanceGraph:
     def from_affinity(cls, affinity: Any, search: str = "given") -> "InstanceGraph":
         """Return the graph of a non-negative affinity matrix, made symmetric if it is not."""
         A = sp.csr_array(_checked_affinity(sp.csr_array(affinity, dtype=np.float32)))
-        A.sort_indices()
-        scale = _inverse_sqrt(A.sum(axis=1))
-        normalized = A.copy()
-        normalized.data *= np.repeat(scale, np.diff(A.indptr)) * scale[A.indices]
-        return cls(A, normalized, search)
+        return cls(A, _normalized(A), search)
 
     @property
     def n_instances(self) -> int:
@@ -102,8 +98,9 @@ class Neighbors:
         k = min(k, self.k)
         S = _similarities(self.cosines[:, : k + 1], self.rows[:, : k + 1], k)
         S.data **= np.float32(rho)
-        graph = InstanceGraph.from_affinity(S + S.T, self.search)
-        return InstanceGraph(graph.affinity, graph.normalized, self.search, self.recall)
+        A = sp.csr_array(S + S.T)
+        A.eliminate_zeros()
+        return InstanceGraph(A, _normalized(A), self.search, self.recall)
 
 
 def build_instance_graph(
@@ -259,6 +256,14 @@ def _recall(
     true, hit = _others(exact, queries, k), _others(found, queries, k)
     shared = (exact[:, :, None] == found[:, None, :]) & true[:, :, None] & hit[:, None, :]
     return float(shared.any(axis=2).sum() / true.sum())
+
+
+def _normalized(A: sp.csr_array) -> sp.csr_array:
+    """Return D^-1/2 A D^-1/2; rows without neighbours stay zero. Sorts A's indices."""
+    A.sort_indices()
+    scale = _inverse_sqrt(A.sum(axis=1))
+    data = A.data * (np.repeat(scale, np.diff(A.indptr)) * scale[A.indices])
+    return sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
 
 
 def _inverse_sqrt(degrees: Any) -> npt.NDArray[np.float32]:

@@ -5,15 +5,15 @@ predictions fixed, those of any alpha, beta, eta, gamma, T, k and rho are one pr
 what the last step of a run with these settings would make of the same predictions.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from core.calibration import calibrate
+from core.calibration import Noise
 from core.config import PlainConfig
 from core.graphs import InstanceGraph, LabelGraph, Neighbors
-from core.propagation import Propagator
+from core.propagation import Propagator, RowPropagation
 
 Matrix = npt.NDArray[np.float32]
 
@@ -30,15 +30,19 @@ def make_propagator(
     return Propagator(instance_graph, label_graph, **weights)
 
 
-def confidences(propagator: Propagator | None, Y: Matrix, Y_hat: Matrix) -> Matrix:
+def confidences(
+    propagator: Propagator | None, Y: Matrix, Y_hat: Matrix, noise: Noise | None = None
+) -> Matrix:
     """Return how likely each candidate is true, n x L; 0 elsewhere.
 
-    `propagator` is None where no propagation follows the network.
+    `propagator` is None where no propagation follows the network; `noise` may be what was learned
+    of these candidates and predictions before.
     """
+    noise = noise or Noise.fit(Y, Y_hat)
     if propagator is None:
-        return calibrate(Y, None, Y_hat).confidences
+        return noise.confidences(Y, None, Y_hat).astype(np.float32)
     Z = propagator.propagate(Y, Y_hat, rescale=False)
-    return calibrate(Y, Z, Y_hat, eta=propagator.eta).confidences
+    return noise.confidences(Y, Z, Y_hat, propagator.eta).astype(np.float32)
 
 
 class Lens:
@@ -64,8 +68,9 @@ class Lens:
         self._Y, self._Y_hat = np.asarray(Y, np.float32), np.asarray(Y_hat, np.float32)
         self._graph, self._label_graph = graph, label_graph
         self._offered = np.nonzero(self._Y)
-        self._made = lru_cache(maxsize=8)(self._make_graph)
+        self._made = lru_cache(maxsize=24)(self._make_graph)
         self._looked = lru_cache(maxsize=32)(self._look)
+        self._rows = lru_cache(maxsize=32)(self._make_row)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -86,18 +91,25 @@ class Lens:
 
     def look_at(self, row: int, config: PlainConfig) -> Matrix:
         """Return those of one instance's labels, n_labels long; 0 where not a candidate."""
-        made = np.zeros(self._Y.shape[1], np.float32)
-        rows, labels = self._offered
-        start, end = np.searchsorted(rows, (row, row + 1))
-        made[labels[start:end]] = self.look(config)[start:end]
-        return made
+        Y, Y_hat = self._Y[row : row + 1], self._Y_hat[row : row + 1]
+        Z, eta = None, config.eta
+        if self.settings:
+            Z = self._rows(row, config.k, config.rho).row(self._propagator(config))[None]
+        return np.asarray(self._noise.confidences(Y, Z, Y_hat, eta)[0], np.float32)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        return Noise.fit(self._Y, self._Y_hat)
 
     def _look(self, config: PlainConfig) -> Matrix:
         propagator = self._propagator(config) if self.settings else None
-        return confidences(propagator, self._Y, self._Y_hat)[self._offered]
+        return confidences(propagator, self._Y, self._Y_hat, self._noise)[self._offered]
 
     def _propagator(self, config: PlainConfig) -> Propagator:
         return make_propagator(config, self._made(config.k, config.rho), self._label_graph)
+
+    def _make_row(self, row: int, k: int, rho: float) -> RowPropagation:
+        return RowPropagation(self._made(k, rho), self._label_graph, row, self._Y, self._Y_hat)
 
     def _make_graph(self, k: int, rho: float) -> InstanceGraph:
         own = (k, rho) == (self.config.k, self.config.rho)

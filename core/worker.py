@@ -7,6 +7,7 @@ A run's folder holds everything but its events:
     confidences.f16                       one row per epoch of all candidate cells, float16
     predictions.npy, pseudo_labels.npy, confidences.npy    at the end
     layout_pca.npy, layout_umap.npy       where instances stand on the map
+    neighbors.npz                         more neighbours than the graph has, for the lens
     worker.log, worker.lock               of the process at work
 
 Only one process works on a run: it holds `worker.lock`, which the system frees however it dies.
@@ -35,7 +36,7 @@ import scipy.sparse as sp
 from core.dataset import CandidateDataset
 from core.errors import PlainError, StopTraining, StoreError
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
-from core.graphs import InstanceGraph, LabelGraph
+from core.graphs import InstanceGraph, LabelGraph, Neighbors, find_neighbors
 from core.store import RunRow, RunState, Workspace, files
 
 CHECKPOINT_SECONDS = 2.0
@@ -44,6 +45,9 @@ POLL_SECONDS = 0.2
 HEARTBEAT_SECONDS = 1.0
 STARTING_SECONDS = 30.0
 """How long a run may be without a process that was launched for it."""
+
+MIN_NEIGHBORS = 50
+"""How many neighbours the lens can go up to at least."""
 
 NICENESS = 19
 """Of background runs, so that screens stay quick; PLAIN_NICENESS in the environment overrides."""
@@ -87,6 +91,40 @@ def lay_out(workspace: Workspace, run_id: str) -> None:
         instances, _ = load_graphs(workspace, run.id)
         start = files.read_array(target.with_name("layout_pca.npy"))
         files.write_array(target, umap_layout(instances, start, run.config.seed))
+
+
+def keep_neighbors(workspace: Workspace, run_id: str) -> None:
+    """Search more neighbours than a run's graph has, unless that is done: other k, other rho."""
+    from core.network import Standardizer, choose_device
+
+    run = workspace.runs.get(run_id)
+    target = workspace.runs.folder(run.id) / "neighbors.npz"
+    if target.exists():
+        return
+    X = workspace.load_dataset(run.fingerprint).features
+    standardized = Standardizer.fit(X, run.config.standardize).apply(X)
+    found = find_neighbors(
+        standardized,
+        max(MIN_NEIGHBORS, 3 * run.config.k),
+        seed=run.config.seed,
+        device=str(choose_device(run.config.device)),
+    )
+    files.write_arrays(
+        target,
+        cosines=found.cosines,
+        rows=found.rows.astype(np.int32),
+        search=np.array(found.search),
+        recall=np.array(np.nan if found.recall is None else found.recall),
+    )
+
+
+def load_neighbors(workspace: Workspace, run_id: str) -> Neighbors | None:
+    """Return what `keep_neighbors` found; none before."""
+    path = workspace.runs.folder(workspace.runs.get(run_id).id) / "neighbors.npz"
+    if not path.exists():
+        return None
+    kept = files.read_arrays(path)
+    return Neighbors(kept["cosines"], kept["rows"], str(kept["search"]), float(kept["recall"]))
 
 
 def launch(workspace: Workspace, run_id: str) -> None:

@@ -18,7 +18,12 @@ STYLE = """<style>
 .st-key-frame-steps {border-bottom: 1px solid var(--st-border-color); padding-bottom: .35rem}
 .st-key-frame-steps [data-testid="stPageLink"] a {padding: .15rem .5rem}
 .st-key-frame-steps button:disabled {opacity: .55; padding: .15rem .5rem; min-height: 0}
-[data-testid="stMetric"] label {opacity: .75}
+.figures {display: flex; gap: 1rem; padding: .2rem 0}
+.figures div {flex: 1; min-width: 0; display: flex; flex-direction: column; line-height: 1.35}
+.figures span {font-size: .8rem; opacity: .7; white-space: nowrap; overflow: hidden;
+  text-overflow: ellipsis}
+.figures b {font-size: 1.3rem; font-weight: 500; font-variant-numeric: tabular-nums;
+  white-space: nowrap}
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
 </style>"""
@@ -49,7 +54,7 @@ def main() -> None:
 
 def _pages() -> dict[str, st.Page]:
     """Return the pages whose files are there, by the title of their step."""
-    titles = ("Data", "Train", "Explore", "Review", "Tune", "Export")
+    titles = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
     files = {title: HERE / "views" / f"{title.lower()}.py" for title in titles}
     return {
         title: st.Page(f"views/{path.name}", title=title, default=title == "Data")
@@ -140,6 +145,7 @@ def _steps() -> list[Step]:
         Step("Explore", "choose a run", has_run, False),
         Step("Review", "train", is_trained, False),
         Step("Tune", "load data", has_data, False),
+        Step("Compare", "train twice", has_data, False),
         Step("Export", "train", is_trained, False),
     ]
 

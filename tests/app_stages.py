@@ -108,3 +108,9 @@ def epochs(number: int) -> list[tuple[int, EpochRecord]]:
         )
         for at in range(number)
     ]
+
+
+def texts(app) -> str:
+    """Return all words on a page of an AppTest."""
+    parts = [*app.text, *app.caption, *app.markdown, *app.subheader]
+    return "\n".join(str(one.value) for one in parts)

@@ -16,28 +16,29 @@ WATCH = """
 (() => {
   const look = (root) => root.querySelector('[data-part="desk"]') ?? [...root.querySelectorAll("*")]
     .filter((one) => one.shadowRoot).map((one) => look(one.shadowRoot)).find(Boolean);
-  const desk = look(document);
-  const status = desk.querySelector('[data-part="status"]');
   const told = (window.told = { painted: [], saved: [] });
-  const pressed = [], unsaved = [];
-  addEventListener("keydown", () => {
-    pressed.push(performance.now());
-    unsaved.push(performance.now());
-  }, true);
+  const pressed = [], kept = new Map();
+  addEventListener("keydown", () => pressed.push(performance.now()), true);
   new MutationObserver(() => {
     const at = pressed.splice(0);
     requestAnimationFrame(() => requestAnimationFrame(() => {
       for (const one of at) told.painted.push(performance.now() - one);
     }));
-  }).observe(desk, { attributes: true, attributeFilter: ["data-item"] });
-  new MutationObserver(() => {
-    if (status.dataset.waiting !== "0") return;
-    for (const one of unsaved.splice(0)) told.saved.push(performance.now() - one);
-  }).observe(status, { attributes: true, attributeFilter: ["data-waiting"] });
+  }).observe(look(document), { attributes: true, attributeFilter: ["data-item"] });
+  const { setItem, removeItem } = Storage.prototype;
+  Storage.prototype.setItem = function (slot, value) {
+    kept.set(slot, performance.now());
+    setItem.call(this, slot, value);
+  };
+  Storage.prototype.removeItem = function (slot) {
+    told.saved.push(performance.now() - kept.get(slot));
+    removeItem.call(this, slot);
+  };
 })()
 """
-"""Notes for every key press when the next question was painted and when the answer was committed:
-milliseconds to the second animation frame after the change, and to the server's word."""
+"""Notes for every key press when the next question was painted (milliseconds to the second
+animation frame after the change), and for every decision when the server said it is committed,
+which is when the browser stops keeping it."""
 
 
 def make_run(folder: Path, dataset: CandidateDataset) -> str:

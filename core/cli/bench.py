@@ -63,6 +63,88 @@ def quality(
     _report(f"quality-{preset}", [(title, report.quality_table(results))], results, write, as_json)
 
 
+@app.command()
+def effort(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    r: Annotated[int, typer.Option(min=0, help="False labels per row where there are none.")] = 3,
+    errors: Annotated[
+        float, typer.Option(min=0, max=1, help="How often the annotator is wrong.")
+    ] = 0.0,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
+    seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Count the decisions until 95 and 99 % of the labels are right; the demo data always runs."""
+    from core.bench import effort as benchmark
+    from core.bench import report
+    from core.bench.data import load_sets
+    from core.dataset import CandidateDataset
+    from core.demo import load_demo
+
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    chosen = [("demo", load_demo())]
+    for one in load_sets(data, names or None) if data else []:
+        noisy = one.noisy(None if one.candidates is not None else r, seed)
+        chosen.append((one.name, CandidateDataset(one.X, noisy, truth=one.truth)))
+    results = []
+    with log.status("Reviewing …") as status:
+        for result in benchmark.run(
+            chosen, preset=preset, errors=errors, seed=seed, progress=status.update
+        ):
+            results.append(result)
+    wrong = f", wrong {errors:.0%} of the time" if errors else ""
+    title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
+    name = f"effort-{errors:g}" if errors else "effort"
+    _report(name, [(title, report.effort_table(results))], results, write, as_json)
+
+
+@app.command()
+def tuning(
+    trials: Annotated[int, typer.Option(min=2, help="Trials per search.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Held-out halves.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search settings on the demo data; compare the best with the preset on held-out truth."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+
+    with log.status("Searching …") as status:
+        chosen = list(range(seeds))
+        results = list(benchmark.search(chosen, trials, preset, workers, status.update))
+    title = f"{trials} trials on the demo data, {workers} processes, preset `{preset}`"
+    _report("tuning", [(title, report.tuning_table(results))], results, write, as_json)
+
+
+@app.command()
+def sensitivity(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated.")] = "emotions,mirflickr-5000",
+    r: Annotated[int, typer.Option(help="False labels per row.")] = 3,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score each value of gamma, T, k and the loss, all else as in the preset."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+    from core.bench.data import load_sets
+
+    if data is None:
+        raise PlainError("No data.", "This benchmark runs on files.", "Give --data FOLDER.")
+    chosen = load_sets(data, [name.strip() for name in sets.split(",") if name.strip()])
+    with log.status("Training …") as status:
+        results = list(benchmark.sensitivities(chosen, r, folds, preset, seed, status.update))
+    tables = report.sensitivity_tables(results, preset, folds)
+    _report(f"sensitivity-{preset}", tables, results, write, as_json)
+
+
 def _report(
     name: str, tables: list[tuple[str, Any]], result: Any, write: Path | None, as_json: bool
 ) -> None:

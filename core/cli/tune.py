@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from importlib import import_module
 from pathlib import Path
 from time import sleep
 from typing import Annotated, Any
@@ -58,6 +59,9 @@ def tune(
     resume: Annotated[
         str | None, typer.Option("--resume", metavar="STUDY", help="Go on with this study.")
     ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="OUT.html", help="Write a report; alone, of the last.")
+    ] = None,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     mapping: MappingFile = None,
     as_json: JsonFlag = False,
@@ -69,7 +73,9 @@ def tune(
 
     space = Workspace(workspace)
     if file is None and resume is None:
-        raise PlainError("What shall be tuned on?", hint="Give FILE, demo, or --resume STUDY.")
+        if report is None:
+            raise PlainError("What shall be tuned on?", hint="Give FILE, demo, or --resume STUDY.")
+        return _finish(space, _last(space), report, as_json)
     if file is not None:
         read = read_file(file, mapping)
         with working("Storing the data …"):
@@ -96,7 +102,7 @@ def tune(
         study_id = tuning.create_study(space, fingerprint, settings, name).id
         log.print(tuning.explain(settings.objective, space, fingerprint), style="dim")
     _follow(space, study_id, workers)
-    _finish(space, study_id, as_json)
+    _finish(space, study_id, report, as_json)
 
 
 def tune_work(study: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
@@ -164,10 +170,14 @@ def _facts(study: Any) -> str:
     return f"{len(study.finished)} finished, {pruned} pruned, {running} at work{best}"
 
 
-def _finish(space: Any, study_id: str, as_json: bool) -> None:
+def _finish(space: Any, study_id: str, report: Path | None, as_json: bool) -> None:
     from core import tuning
 
     study = tuning.read_study(space, study_id)
+    if report is not None:
+        # By name: the engine knows the front end only as a program to start.
+        import_module("plain_app.report").write(space, study_id, report)
+        log.print(f"Report written to {report}", markup=False)
     best, default = study.best, next((t for t in study.finished if t.number == 0), None)
     facts = {
         "study": study.row.id,
@@ -182,11 +192,8 @@ def _finish(space: Any, study_id: str, as_json: bool) -> None:
         return print_json(facts)
     if best is None:
         return log.print("No trial has finished yet.")
-    rows = [
-        (one.number, f"{one.value:.4f}", f"{one.reported:.4f}", _words(one.values))
-        for one in study.good[:10]
-    ]
-    header = ("trial", "tuned on", "held out", "settings")
+    rows = [(one.number, f"{one.value:.4f}", _words(one.values)) for one in study.good[:10]]
+    header = ("trial", "tuned on", "settings")
     out.print(table(f"Best trials of study {study.row.id}", header, rows))
     if default is not None:
         log.print(f"Held out: first trial {default.reported:.4f}, best {best.reported:.4f}")
@@ -206,3 +213,11 @@ def _figures(trial: Any) -> dict[str, Any]:
 def _words(values: dict[str, Any]) -> str:
     shown = (f"{one:.4g}" if isinstance(one, float) else str(one) for one in values.values())
     return ", ".join(f"{name} {value}" for name, value in zip(values, shown, strict=True))
+
+
+def _last(space: Any) -> str:
+    found = space.studies.list()
+    if not found:
+        raise PlainError("There is no study yet.", hint="Start one with: plain tune FILE")
+    last: str = found[0].id
+    return last

@@ -4,20 +4,43 @@
 Never loads torch or faiss, so the server may use all of it.
 """
 
+from core.review.agreement import Agreement, Disagreement, disagreements, measure_agreement
+from core.review.audit import (
+    AutoResolve,
+    RemainingFalse,
+    auto_resolve,
+    clicks_left,
+    remaining_false,
+)
+from core.review.difference import Difference, difference
 from core.review.queue import ORDERS, STATES, Order, Question, State
+from core.review.radar import Contradiction, contradictions
 from core.review.resolve import Resolution, Threshold, Verdict, resolve
 from core.review.reviewer import Reviewer, Ripple
 
 __all__ = [
     "ORDERS",
     "STATES",
+    "Agreement",
+    "AutoResolve",
+    "Contradiction",
+    "Difference",
+    "Disagreement",
     "Order",
     "Question",
+    "RemainingFalse",
     "Resolution",
     "Reviewer",
     "Ripple",
     "State",
     "Threshold",
     "Verdict",
+    "auto_resolve",
+    "clicks_left",
+    "contradictions",
+    "difference",
+    "disagreements",
+    "measure_agreement",
+    "remaining_false",
     "resolve",
 ]

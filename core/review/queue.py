@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from core.review.radar import contradictions
 from core.review.worth import settles
 
 if TYPE_CHECKING:
@@ -79,19 +80,32 @@ def ask(
     if order != "audit" and not states:
         open_ &= _in_states(reviewer, ("open",))
     lap = _first_lap(reviewer, unaudited) if order == "worth" else np.zeros_like(may)
-    drawn = _by_row(reviewer, lap, _random(reviewer), "first lap", True, limit)
+    drawn = _by_row(reviewer, lap, audit_order(reviewer), "first lap", True, limit)
     if len(drawn) >= limit:
         return drawn
     taken = {one.row for one in drawn}
     open_[list(taken)] = unaudited[list(taken)] = False
+    if order == "contradictions":
+        return _at_odds(reviewer, may, limit)
     if order == "audit":
-        return drawn + _by_row(reviewer, open_, _random(reviewer), "audit", True, limit)
+        return drawn + _by_row(reviewer, open_, audit_order(reviewer), "audit", True, limit)
     worth, promises = _worth(reviewer, order, open_, limit)
     ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn), promises)
     if order == "worth":
-        audit = _by_row(reviewer, unaudited, _random(reviewer), "audit", True, limit)
+        audit = _by_row(reviewer, unaudited, audit_order(reviewer), "audit", True, limit)
         ordered = _mixed(ordered, audit)
     return [*drawn, *ordered][:limit]
+
+
+def _at_odds(reviewer: "Reviewer", may: Cells, limit: int) -> list[Question]:
+    """Return the instances whose decisions contradict something, the strongest first."""
+    cells: dict[int, list[int]] = {}
+    for one in contradictions(reviewer):
+        for row, label in one.cells:
+            if may[row, label] and label not in cells.setdefault(row, []):
+                cells[row].append(label)
+    asked = [(row, labels) for row, labels in cells.items() if labels]
+    return [Question(row, labels, 0.0, "contradictions") for row, labels in asked[:limit]]
 
 
 def _worth(
@@ -174,15 +188,16 @@ def _in_states(reviewer: "Reviewer", states: Collection[str]) -> Cells:
     )
 
 
-def _random(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
-    """Return the same random worth for every cell, always."""
-    return np.random.default_rng(reviewer.seed).random(reviewer.offered.shape)
+def audit_order(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
+    """Return a random number for every cell, the same always; the largest are drawn first."""
+    # Not the plain seed: data made with the same one would not be independent of the draw.
+    return np.random.default_rng([reviewer.seed, 0xA0D17]).random(reviewer.offered.shape)
 
 
 def _first_lap(reviewer: "Reviewer", may: Cells) -> Cells:
     """Return the cells still missing for 10 random ones of every label."""
     missing = FIRST_LAP - reviewer.sampled.sum(axis=0)
-    order = np.argsort(np.where(may, -_random(reviewer), np.inf), axis=0, kind="stable")
+    order = np.argsort(np.where(may, -audit_order(reviewer), np.inf), axis=0, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(len(order))[:, None], axis=0)
     lap: Cells = may & (rank < missing)

@@ -124,7 +124,7 @@ class Reviewer:
         ----------
         labels, rows : ask only about these
         states : ask only about cells in these states; open ones by default, and for an audit
-            settled ones too
+            settled ones too; contradictions are always of decided cells
         skip_rows : instances that are not to be asked now
         """
         return ask(self, order, labels, rows, states, limit, skip_rows)
@@ -165,6 +165,15 @@ class Reviewer:
         step = weights * self.propagator.step_scale * (value - self._Z[rows, labels])
         slope = self._fit.weights[labels, 2] * np.float32(self._fit.stretch[1])
         return np.asarray(step * slope * np.float32(1 + self.propagator.eta))
+
+    def likeness(self, rows: Rows, others: Rows) -> Matrix:
+        """Return how alike pairs of instances are: 1 the same, about 0 unrelated."""
+        place = self._learner.features.place
+        dot, a, b = (
+            np.einsum("rd,rd->r", place[x], place[y])
+            for x, y in ((rows, others), (rows, rows), (others, others))
+        )
+        return np.asarray(dot / np.maximum(np.sqrt(a * b), 1e-9))
 
     def _next(
         self, changes: list[tuple[int, int, float]], given: Iterable[Verdict] = ()

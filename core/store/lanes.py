@@ -67,14 +67,14 @@ class LaneStore:
     def release(
         self, fingerprint: str, annotator: str, instance_ids: Sequence[str] | None = None
     ) -> None:
-        """Give these instances back, or all that were not answered."""
+        """Give these instances, or all, back as far as they were not answered."""
         mine = (leases.c.fingerprint == fingerprint) & (leases.c.annotator == annotator)
+        gone = sa.delete(leases).where(mine, ~leases.c.answered)
         with self._database.write() as connection:
             if instance_ids is None:
-                connection.execute(sa.delete(leases).where(mine, ~leases.c.answered))
-            for chunk in _chunks(instance_ids or ()):
-                gone = sa.delete(leases).where(mine, leases.c.instance_id.in_(chunk))
                 connection.execute(gone)
+            for chunk in _chunks(instance_ids or ()):
+                connection.execute(gone.where(leases.c.instance_id.in_(chunk)))
 
     def second_opinions(self, fingerprint: str, annotator: str, overlap: float) -> list[str]:
         """Return instances to be shared that exactly one other person has answered."""

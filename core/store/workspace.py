@@ -2,6 +2,7 @@
 
     plain.db                      unless PLAIN_DATABASE_URL names a PostgreSQL
     settings.json                 how many runs may be at work at once
+    presets.json                  settings saved under names
     datasets/<fingerprint>/       features.npy or .npz (CSR), candidates.npy, meta.json,
                                   truth.npy and display.parquet where there are such
     runs/<run id>/                what a run leaves behind
@@ -25,6 +26,7 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict
 
+from core.config import PRESETS, PlainConfig
 from core.dataset import CandidateDataset, Features
 from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
 from core.formats.mapping import ColumnMapping
@@ -95,6 +97,24 @@ class Workspace:
         if number < 1:
             raise StoreError("At least one run must be allowed.", f"Got {number}.")
         files.write_json(self.folder / "settings.json", {"max_running": number})
+
+    def presets(self) -> dict[str, dict[str, Any]]:
+        """Return the presets saved here, each as the settings that make it up."""
+        path = self.folder / "presets.json"
+        return dict(files.read_json(path)) if path.exists() else {}
+
+    def save_preset(self, name: str, config: PlainConfig) -> None:
+        """Save settings under a name; the same name again replaces them."""
+        name = clean(name).strip()[:80]
+        if not name or name in PRESETS:
+            raise StoreError("This name cannot be used.", f"Got {name!r}.", "Choose another.")
+        saved = self.presets() | {name: config.model_dump(mode="json")}
+        files.write_json(self.folder / "presets.json", saved)
+
+    def preset(self, name: str) -> PlainConfig:
+        """Return a preset of ours, or one saved here."""
+        saved = self.presets()
+        return PlainConfig(**saved[name]) if name in saved else PlainConfig.preset(name)
 
     def add_dataset(
         self, dataset: CandidateDataset, name: str, mapping: ColumnMapping | None = None

@@ -327,7 +327,8 @@ def _seed(settings: StudySettings) -> int | None:
 
 
 @lru_cache(maxsize=8)
-def _storage(folder: str, url: sa.URL) -> "optuna.storages.RDBStorage":
+def _storage(folder: str, url: sa.URL) -> "optuna.storages.BaseStorage":
+    """Return the store of all studies; it remembers finished trials, which never change."""
     import warnings
 
     import optuna
@@ -348,12 +349,13 @@ def _storage(folder: str, url: sa.URL) -> "optuna.storages.RDBStorage":
         url = url.update_query_dict({"options": f"-csearch_path={SCHEMA}"})
         engine["pool_pre_ping"] = True
         address = url.render_as_string(hide_password=False)
-    return optuna.storages.RDBStorage(
+    store = optuna.storages.RDBStorage(
         address.replace("{", "{{").replace("}", "}}"),
         engine_kwargs=engine,
         heartbeat_interval=HEARTBEAT_SECONDS,
         grace_period=GRACE_SECONDS,
     )
+    return optuna.storages.get_storage(store)
 
 
 def _spawn(workspace: Workspace, study_id: str, threads: int) -> None:

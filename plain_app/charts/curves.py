@@ -63,30 +63,60 @@ def curve_points(records: Sequence[EpochRecord], n_epochs: int) -> CurvePoints:
     )
 
 
-def loss_option(points: CurvePoints) -> dict[str, Any]:
-    return _lines("Network loss, mean", points, {"loss": points.loss})
-
-
-def objective_option(points: CurvePoints) -> dict[str, Any]:
-    return _lines("Objective and its four terms", points, points.objective)
-
-
-def changed_option(points: CurvePoints) -> dict[str, Any]:
-    changed = {"cells": points.changed}
-    return _lines("Cells that changed sides", points, changed, bars=True)
-
-
-def entropy_option(points: CurvePoints) -> dict[str, Any]:
-    entropy = {"entropy": points.entropy}
-    return _lines("Entropy of confidences, mean (nats)", points, entropy)
-
-
-def metrics_option(points: CurvePoints) -> dict[str, Any]:
-    return _lines("Against the truth", points, points.metrics)
+def curves_option(points: CurvePoints) -> dict[str, Any]:
+    """Return all curves in one chart, two above and the others beneath: one canvas to draw."""
+    charts = [
+        _lines("Objective and its four terms", points, points.objective),
+        _lines("Network loss, mean", points, {"loss": points.loss}),
+        _lines("Cells that changed sides", points, {"cells": points.changed}, bars=True),
+        _lines("Entropy of confidences, mean (nats)", points, {"entropy": points.entropy}),
+    ]
+    if points.metrics:
+        charts.insert(0, _lines("Against the truth", points, points.metrics))
+    return _side_by_side([charts[:2], charts[2:]])
 
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(float(value), 6)
+
+
+def _side_by_side(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Put charts into a grid of rows."""
+    whole: dict[str, Any] = {"animation": False, "tooltip": rows[0][0]["tooltip"]}
+    for down, row in enumerate(rows):
+        top, height = 100 * down / len(rows), 100 / len(rows)
+        for across, chart in enumerate(row):
+            left, width = 100 * across / len(row), 100 / len(row)
+            _place(whole, chart, (left, top, width, height))
+    return whole
+
+
+def _place(
+    whole: dict[str, Any], chart: dict[str, Any], box: tuple[float, float, float, float]
+) -> None:
+    """Add a chart to a whole, in a box given in percent: left, top, width, height."""
+    left, top, width, height = box
+    at = len(whole.setdefault("grid", []))
+    for name in ("title", "legend"):
+        if name in chart:
+            upper = f"{top + (1.2 if name == 'title' else 5)}%"
+            spot = {**chart[name], "left": f"{left}%", "top": upper}
+            whole.setdefault(name, []).append(spot)
+    head = 11 if "legend" in chart else 8
+    whole["grid"].append(
+        {
+            "left": f"{left + 0.5}%",
+            "top": f"{top + head}%",
+            "width": f"{width - 2.5}%",
+            "height": f"{height - head - 4}%",
+            "containLabel": True,
+        }
+    )
+    for axis_name in ("xAxis", "yAxis"):
+        whole.setdefault(axis_name, []).append({**chart[axis_name], "gridIndex": at})
+    whole.setdefault("series", []).extend(
+        {**one, "xAxisIndex": at, "yAxisIndex": at} for one in chart["series"]
+    )
 
 
 def _lines(
@@ -110,9 +140,7 @@ def _lines(
         series=series,
     )
     option["tooltip"]["trigger"] = "axis"
-    option["grid"] |= {"bottom": 24}
     if len(lines) > 1:
-        option["legend"] = {"top": 24, "left": 0, "itemWidth": 16, "itemHeight": 6, "itemGap": 8}
-        option["legend"]["textStyle"] = {"fontSize": 11}
-        option["grid"]["top"] = 58
+        legend = {"itemWidth": 16, "itemHeight": 6, "itemGap": 8, "textStyle": {"fontSize": 11}}
+        option["legend"] = {**legend, "data": list(lines)}
     return option

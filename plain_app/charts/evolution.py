@@ -10,11 +10,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from plain_app.charts import axis, shades, titled
+from plain_app.charts.instance_map import Axis, Colouring, Places, colour_names
 
 BINS = 20
 MAX_EPOCHS = 150
 MAX_CELLS = 20_000
-MAX_DOTS = 10_000
+MAX_DOTS = 100_000
 CHUNK = 50_000  # cells worked on at once
 
 History = npt.NDArray[np.float16]
@@ -58,14 +59,6 @@ class DifferencePoints(NamedTuple):
     before: Floats
     after: Floats
     n_changed: int
-
-
-class CartographyPoints(NamedTuple):
-    """A sample of cells by mean confidence and variability, in named groups."""
-
-    table: pd.DataFrame
-    groups: list[str]
-    n_cells: int
 
 
 def sample_cells(n_cells: int, limit: int = MAX_CELLS) -> Indices | None:
@@ -160,61 +153,42 @@ def difference_points(
     return DifferencePoints(cells, before[cells], after[cells], int((apart >= least).sum()))
 
 
-def cartography_points(
-    statistics: CellStatistics, is_true: npt.NDArray[np.bool_] | None = None
-) -> CartographyPoints:
-    """Return cells by mean and variability, grouped by truth or by where they ended."""
-    n = len(statistics.mean)
-    chosen = sample_cells(n, MAX_DOTS)
-    chosen = np.arange(n) if chosen is None else chosen
+def cartography_places(statistics: CellStatistics, cells: Indices) -> Places:
+    """Return cells by mean confidence and variability, as a map."""
+    highest = _highest(statistics)
+    x, y = 2 * statistics.mean[cells] - 1, 2 * statistics.variability[cells] / highest - 1
+    return Places(x.astype(np.float32), y.astype(np.float32))
+
+
+def cartography_axes(statistics: CellStatistics) -> dict[str, Axis]:
+    """Return what stands beside that map."""
+    highest = _highest(statistics)
+    parts = (0, 0.25, 0.5, 0.75, 1)
+    mean = Axis("mean confidence over epochs", tuple((2 * at - 1, f"{at:g}") for at in parts))
+    spread = tuple((2 * at - 1, f"{at * highest:.3g}") for at in parts)
+    return {"x": mean, "y": Axis("variability (standard deviation)", spread)}
+
+
+def _highest(statistics: CellStatistics) -> float:
+    """Return where the axis of variability ends: 0.1 at least."""
+    return max(1.0, np.ceil(10 * float(statistics.variability.max(initial=0)))) / 10
+
+
+def cartography_colouring(
+    statistics: CellStatistics, cells: Indices, is_true: npt.NDArray[np.bool_] | None
+) -> Colouring:
+    """Colour cells by truth, or by where they ended."""
     if is_true is None:
-        names, flags = ["ends ≥ 0.5", "ends < 0.5"], statistics.last[chosen] >= 0.5
+        names, flags = ("ends ≥ 0.5", "ends < 0.5"), statistics.last[cells] >= 0.5
     else:
-        names, flags = ["true candidate", "false candidate"], is_true[chosen]
-    table = pd.DataFrame(
-        {
-            "mean confidence": np.round(statistics.mean[chosen], 3),
-            "variability": np.round(statistics.variability[chosen], 3),
-            "group": np.where(flags, *names),
-        }
-    )
-    return CartographyPoints(table, names, n)
+        names, flags = ("true candidate", "false candidate"), is_true[cells]
+    return colour_names(np.where(flags, 0, 1), names, "Label cartography")
 
 
-def cartography_option(points: CartographyPoints) -> dict[str, Any]:
-    dots = {"type": "scatter", "symbolSize": 4, "itemStyle": {"opacity": 0.55}}
-    series, sources = [], []
-    for at, name in enumerate(points.groups):
-        rows = points.table[points.table["group"] == name]
-        sources.append({"source": rows[["mean confidence", "variability"]]})
-        encode = {"x": "mean confidence", "y": "variability"}
-        series.append({**dots, "name": name, "datasetIndex": at, "encode": encode})
-    option = titled(
-        "Label cartography",
-        dataset=sources,
-        legend={"top": 4, "right": 0, "itemHeight": 8, "textStyle": {"fontSize": 11}},
-        xAxis=axis("mean confidence over epochs", min=0, max=1),
-        yAxis=axis("variability (standard deviation)", min=0, nameGap=40),
-        series=series,
-    )
-    option["grid"] |= {"left": 26}
-    return option
-
-
-def region_cells(
-    statistics: CellStatistics,
-    mean: tuple[float, float],
-    variability: tuple[float, float],
-    top: int = 200,
-) -> tuple[Indices, int]:
-    """Return the most variable cells inside a region of the cartography, and how many are in it."""
-    inside = (statistics.mean >= mean[0]) & (statistics.mean <= mean[1])
-    inside &= (statistics.variability >= variability[0]) & (
-        statistics.variability <= variability[1]
-    )
-    cells = np.flatnonzero(inside)
+def most_variable(statistics: CellStatistics, cells: Indices, top: int = 200) -> Indices:
+    """Return the most variable of some cells."""
     ordered = cells[np.argsort(-statistics.variability[cells], kind="stable")]
-    return ordered[:top], len(cells)
+    return ordered[:top]
 
 
 def _shown_epochs(n_epochs: int) -> list[int]:

@@ -38,6 +38,13 @@ class Colouring(NamedTuple):
     legend: Legend
 
 
+class Axis(NamedTuple):
+    """What stands beside a map: a name, and texts at places of [-1, 1]."""
+
+    name: str
+    ticks: tuple[tuple[float, str], ...]
+
+
 class Places(NamedTuple):
     """Where all instances of a map stand, in [-1, 1]."""
 
@@ -98,9 +105,11 @@ def colour_texts(values: Sequence[Any], title: str) -> Colouring:
     return colour_names(codes, [*(str(names[at]) for at in kept), *others], title)
 
 
-def pack_places(places: Places, layout: str) -> bytes:
-    """Return where instances stand, for the browser: x..., y..."""
-    return _pack({"layout": layout}, places.x.astype("<f4"), places.y.astype("<f4"))
+def pack_places(places: Places, layout: str, axes: dict[str, Axis] | None = None) -> bytes:
+    """Return where points stand, for the browser: x..., y...; with axes where those mean much."""
+    shown = axes and {name: one._asdict() for name, one in axes.items()}
+    head = {"layout": layout, "axes": shown}
+    return _pack(head, places.x.astype("<f4"), places.y.astype("<f4"))
 
 
 def pack_colours(colouring: Colouring, revision: str, layout: str) -> bytes:

@@ -1,18 +1,21 @@
 """The card that answers "why this confidence?": terms that add up, and the named voters."""
 
-import pandas as pd
+from collections.abc import Callable
+from typing import Any
+
 import streamlit as st
 
 from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option, signed
+from plain_app.components.rows import Column, draw_rows
 from plain_app.services.explore import Explored, evidence
 
-ROW_HEIGHT = 28
-_CONTRIBUTION = st.column_config.NumberColumn("adds", format="%+.4f", width=66)
-_PREDICTION = st.column_config.NumberColumn("prediction", format="%.2f", width=64)
+_VOTE = (Column("adds", "number"), Column("offered", "check"), Column("prediction", "number"))
 
 
-def evidence_card(results: Explored, row: int, label: int) -> None:
-    """Draw the evidence of one cell."""
+def evidence_card(
+    results: Explored, row: int, label: int, on_open: Callable[[str], None] | None = None
+) -> None:
+    """Draw the evidence of one cell; `on_open` is told which voter to open."""
     is_candidate = bool(results.dataset.candidates[row, label])
     points = evidence(results, row, label)
     st.echarts_chart(
@@ -23,11 +26,8 @@ def evidence_card(results: Explored, row: int, label: int) -> None:
     )
     with st.container(key="explore.sum"):
         st.caption(_sum_text(points, is_candidate))
-    left, right = st.columns([7, 6], gap="small")
-    with left:
-        _voters(results, points.voters, label)
-    with right:
-        _label_votes(results, points.label_votes, row)
+    _draw_voters(results, points.voters, label, on_open)
+    _draw_label_votes(results, points.label_votes, row)
 
 
 def _sum_text(points: EvidencePoints, is_candidate: bool) -> str:
@@ -38,48 +38,32 @@ def _sum_text(points: EvidencePoints, is_candidate: bool) -> str:
     return f"{terms} = **{total}**{cut}. Exact, before rounding.{outside}"
 
 
-def _voters(results: Explored, votes: tuple[Vote, ...], label: int) -> None:
+def _draw_voters(
+    results: Explored,
+    votes: tuple[Vote, ...],
+    label: int,
+    on_open: Callable[[str], None] | None,
+) -> None:
     """Name the instances that contributed most, with what they say of the label."""
-    offered = results.dataset.candidates[:, label]
-    rows = [vote.at for vote in votes]
-    table = {
-        "instance": [results.dataset.ids[row] for row in rows],
-        "adds": [vote.contribution for vote in votes],
-        "offered": [bool(offered[row]) for row in rows],
-        "prediction": [float(results.predictions[row, label]) for row in rows],
-    }
+    ids = [results.dataset.ids[vote.at] for vote in votes]
+    rows = [
+        [name, *_vote(results, vote, vote.at, label)] for name, vote in zip(ids, votes, strict=True)
+    ]
+    columns = [Column("instance that voted"), *_VOTE]
     if results.picture_column is not None:
-        table = {"": [results.picture(row) for row in rows], **table}
-    st.caption("Instances that voted")
-    _table(pd.DataFrame(table), "explore.voters")
+        columns = [Column("", "picture"), *columns]
+        rows = [[results.picture(vote.at), *row] for vote, row in zip(votes, rows, strict=True)]
+    pick = None if on_open is None else (lambda at: on_open(ids[at]))
+    draw_rows(columns, rows, "explore.voters", pick)
 
 
-def _label_votes(results: Explored, votes: tuple[Vote, ...], row: int) -> None:
-    names, offered = results.dataset.label_names, results.dataset.candidates[row]
-    labels = [vote.at for vote in votes]
-    table = {
-        "label": [names[at] for at in labels],
-        "adds": [vote.contribution for vote in votes],
-        "offered": [bool(offered[at]) for at in labels],
-        "prediction": [float(results.predictions[row, at]) for at in labels],
-    }
-    st.caption("Labels of this instance that voted")
-    _table(pd.DataFrame(table), "explore.label_votes")
+def _draw_label_votes(results: Explored, votes: tuple[Vote, ...], row: int) -> None:
+    names = results.dataset.label_names
+    rows = [[names[vote.at], *_vote(results, vote, row, vote.at)] for vote in votes]
+    draw_rows([Column("label that voted"), *_VOTE], rows, "explore.label_votes")
 
 
-def _table(table: pd.DataFrame, key: str) -> None:
-    st.dataframe(
-        table,
-        hide_index=True,
-        row_height=ROW_HEIGHT,
-        height="content",
-        column_config={
-            "": st.column_config.ImageColumn("", width=34),
-            "instance": st.column_config.TextColumn(width=74),
-            "label": st.column_config.TextColumn(width=66),
-            "adds": _CONTRIBUTION,
-            "offered": st.column_config.CheckboxColumn("offered", width=54),
-            "prediction": _PREDICTION,
-        },
-        key=key,
-    )
+def _vote(results: Explored, vote: Vote, row: int, label: int) -> list[Any]:
+    offered = bool(results.dataset.candidates[row, label])
+    adds = f"{vote.contribution:+.4f}".replace("-", "−")
+    return [adds, offered, f"{results.predictions[row, label]:.2f}"]

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from plain_app import state
 from plain_app.charts import ego
 from plain_app.components.evidence_card import evidence_card
+from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
-from plain_app.services import explore
+from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
@@ -61,7 +61,8 @@ def draw_instance(run_id: str) -> None:
     if row is None:
         return
     of_run, lasso = state.recall("explore.lasso") or (None, None)
-    mark(row, lasso.corners if of_run == run_id else (), "explore.marks")
+    corners = lasso.corners if of_run == run_id else ()
+    mark(maps.layout_name(run_id), row, corners, "explore.marks")
     _what(results, row)
     label = _choose_cell(results, row)
     why, near = st.tabs(
@@ -69,7 +70,7 @@ def draw_instance(run_id: str) -> None:
     )
     if why.open:
         with why:
-            evidence_card(results, row, label)
+            evidence_card(results, row, label, on_open)
     if near.open:
         with near:
             _neighbours(results, row, label)
@@ -112,33 +113,26 @@ def _candidates(results: Explored, row: int) -> None:
         st.caption("Nothing was offered for this instance.")
         return
     verdicts = explore.verdicts_on(results, row)
-    names = [results.dataset.label_names[at] for at in labels_here]
-    table = pd.DataFrame(
-        {
-            "candidate": names,
-            "confidence": results.confidences[row, labels_here].astype(float),
-            "epochs": np.asarray(results.history[:, part], np.float32).T.tolist(),
-            "decision": [verdicts.get(name, "") for name in names],
-        }
-    ).sort_values("confidence", ascending=False)
-    st.dataframe(
-        table,
-        hide_index=True,
-        row_height=ROW_HEIGHT,
-        height="content" if len(table) <= 8 else 260,
-        column_config=_CANDIDATE_COLUMNS,
-        key="explore.candidates",
+    order = np.argsort(-results.confidences[row, labels_here], kind="stable")
+    labels_here = labels_here[order]
+    trails = np.asarray(results.history[:, part], np.float32).T[order].round(3).tolist()
+    rows = [
+        [name, float(value), trail, verdicts.get(name, "")]
+        for name, value, trail in zip(
+            (results.dataset.label_names[at] for at in labels_here),
+            results.confidences[row, labels_here],
+            trails,
+            strict=True,
+        )
+    ]
+    columns = (
+        Column("candidate"),
+        Column("confidence", "bar"),
+        Column("over epochs", "curve"),
+        Column("decision"),
     )
-
-
-_CANDIDATE_COLUMNS = {
-    "candidate": st.column_config.TextColumn("candidate", width="small"),
-    "confidence": st.column_config.ProgressColumn(
-        "confidence", format="%.2f", min_value=0, max_value=1
-    ),
-    "epochs": st.column_config.LineChartColumn("over epochs", y_min=0, y_max=1, width="small"),
-    "decision": st.column_config.TextColumn("decision", width="small"),
-}
+    explain = [int(at) for at in labels_here]
+    draw_rows(columns, rows, "explore.candidates", lambda at: on_explain(row, explain[at]))
 
 
 def _choose_cell(results: Explored, row: int) -> int:
@@ -171,38 +165,38 @@ def _neighbours(results: Explored, row: int, label: int) -> None:
     st.caption(
         "Near is strong. Teal: the label is likely there; orange: doubtful; grey: not offered."
     )
+    _draw_neighbours(results, points)
+
+
+def _draw_neighbours(results: Explored, points: ego.EgoPoints) -> None:
     table = explore.instance_table(results, points.rows[1:])
-    table.insert(int("picture" in table) + 1, "edge", list(points.weights[1:]))
-    values = [np.nan if value is None else value for value in points.values[1:]]
-    table.insert(int("picture" in table) + 2, "confidence", values)
-    _neighbour_table(table.drop(columns=["doubtful", "least"]), results)
-
-
-def _neighbour_table(table: pd.DataFrame, results: Explored) -> None:
+    rows = [
+        [one.instance, f"{weight:.3f}", value, ", ".join(one.candidates)]
+        for one, weight, value in zip(
+            table.itertuples(), points.weights[1:], points.values[1:], strict=True
+        )
+    ]
+    columns = [Column("instance"), Column("edge", "number"), Column("confidence", "bar")]
+    columns.append(Column("candidates"))
+    if results.picture_column is not None:
+        columns = [Column("", "picture"), *columns]
+        rows = [[picture, *row] for picture, row in zip(table["picture"], rows, strict=True)]
     ids = table["instance"].tolist()
-    tall = ROW_HEIGHT if results.picture_column is None else PICTURE_ROW
-    columns = {
-        **_INSTANCE_COLUMNS,
-        "edge": st.column_config.NumberColumn("edge weight", format="%.3f", width="small"),
-        "confidence": st.column_config.ProgressColumn(
-            "confidence", format="%.2f", min_value=0, max_value=1, width="small"
-        ),
-    }
-    st.dataframe(
-        table,
-        hide_index=True,
-        row_height=tall,
-        height=min(36 + tall * len(table), 330),
-        column_config=columns,
-        key="explore.neighbours",
-        on_select=lambda: on_row("explore.neighbours", ids),
-        selection_mode="single-row",
-    )
+    draw_rows(columns, rows, "explore.neighbours", lambda at: on_open(ids[at]))
 
 
 def on_step(ids: Sequence[str], row: int | None, step: int) -> None:
     """Go to the next or previous instance; from nowhere, to the first."""
     state.remember(INSTANCE, ids[0] if row is None else ids[(row + step) % len(ids)])
+
+
+def on_open(instance: str) -> None:
+    state.remember(INSTANCE, instance)
+
+
+def on_explain(row: int, label: int) -> None:
+    """Explain another candidate of the instance."""
+    state.remember(f"explore.cell.{row}", label)
 
 
 def on_row(key: str, ids: Sequence[str]) -> None:

@@ -7,14 +7,18 @@ import streamlit as st
 from core.store import RunRow
 from plain_app import state
 from plain_app.charts import curves, evolution
-from plain_app.components.cards import cell_table
+from plain_app.components.cards import cell_table, counted
+from plain_app.components.links import open_in_review
+from plain_app.components.scatter import mark, scatter
 from plain_app.services import histories, runs
 from plain_app.services.runs import Story
 
 CHART = 250
 TALL = 380
 ALL = "all labels"
+MAP_TABLE = 480
 PLAY_SECONDS = 0.7
+LASSO = "train.lasso"
 
 
 def draw_section(title: str, run: RunRow, told: Story) -> None:
@@ -24,19 +28,7 @@ def draw_section(title: str, run: RunRow, told: Story) -> None:
 
 def _draw_curves(run: RunRow, told: Story) -> None:
     points = curves.curve_points(told.epochs, run.config.epochs)
-    charts = {
-        "objective": curves.objective_option,
-        "loss": curves.loss_option,
-        "changed": curves.changed_option,
-        "entropy": curves.entropy_option,
-    }
-    if points.metrics:
-        charts = {"metrics": curves.metrics_option, **charts}
-    wide, narrow = list(charts.items())[:2], list(charts.items())[2:]
-    for row in (wide, narrow):
-        for column, (name, option) in zip(st.columns(len(row)), row, strict=True):
-            with column:
-                st.echarts_chart(option(points), height=CHART, key=f"train.chart_{name}")
+    st.echarts_chart(curves.curves_option(points), height=2 * CHART, key="train.curves")
 
 
 def _draw_confidences(run: RunRow, told: Story) -> None:
@@ -93,6 +85,7 @@ def _draw_restless(run: RunRow, told: Story) -> None:
     now = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
     st.caption("The candidate cells whose confidence travelled farthest, epoch by epoch.")
     cell_table(table, "train.restless", TALL, trail=trail, now=now)
+    _draw_review_link(run, points.cells, "train.review_restless")
 
 
 def _draw_difference(run: RunRow, told: Story) -> None:
@@ -112,25 +105,48 @@ def _draw_difference(run: RunRow, told: Story) -> None:
     bar = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
     number = st.column_config.NumberColumn(format="%+.2f")
     cell_table(table, "train.difference", TALL, before=bar, after=bar, difference=number)
+    _draw_review_link(run, points.cells, "train.review_difference")
 
 
 def _draw_cartography(run: RunRow, told: Story) -> None:
-    """Draw every cell by mean confidence and variability; list those of a region."""
-    statistics = histories.statistics(run)
-    points = evolution.cartography_points(statistics, histories.truth_of_cells(run.fingerprint))
-    left, right = st.columns([1.5, 1])
-    with left:
-        st.echarts_chart(evolution.cartography_option(points), height=TALL, key="train.cartography")
-        st.caption(_about_cells(len(points.table), run))
+    """Draw every cell by mean confidence and variability; list those of a lasso."""
+    drawn = histories.cartography(run)
+    left, right = st.columns([1.5, 1], gap="medium")
+    with left, st.container(key="train.cartography"):
+        event = scatter(drawn.places, drawn.colours, "train.cells")
+        if event.lasso:
+            state.remember(LASSO, (run.id, event.lasso))
+        st.caption(_about_cells(len(drawn.cells), run))
     with right:
-        mean = st.slider("Mean confidence", 0.0, 1.0, (0.3, 0.7), 0.01, key="train.mean")
-        spread = st.slider("Variability", 0.0, 0.5, (0.05, 0.5), 0.01, key="train.variability")
-        cells, n_inside = evolution.region_cells(statistics, mean, spread)
-        st.caption(f"{n_inside:,} cells in this region, the most variable first")
-        table = _cells_table(run, cells)
-        table["mean"] = statistics.mean[cells].round(3)
-        table["variability"] = statistics.variability[cells].round(3)
-        cell_table(table, "train.region", TALL - 150)
+        _draw_lassoed(run, drawn.layout)
+
+
+def _draw_lassoed(run: RunRow, layout: str) -> None:
+    of_run, corners = state.recall(LASSO) or (None, ())
+    corners = corners if of_run == run.id else ()
+    mark(layout, -1, corners, "train.marks")
+    statistics = histories.statistics(run)
+    every = np.arange(len(statistics.mean))
+    inside = histories.lassoed(run, corners) if corners else every
+    cells = evolution.most_variable(statistics, inside)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        what = "in the lasso" if corners else "in all; lasso some to list them"
+        st.caption(f"{counted(len(inside), 'cell')} {what}. The most variable:")
+        if corners:
+            st.button("Clear", key="train.clear", type="tertiary", on_click=on_clear)
+    table = _cells_table(run, cells)
+    table["mean"] = statistics.mean[cells].round(3)
+    table["variability"] = statistics.variability[cells].round(3)
+    cell_table(table, "train.region", MAP_TABLE)
+    _draw_review_link(run, cells, "train.review_region")
+
+
+def _draw_review_link(run: RunRow, cells: np.ndarray, key: str) -> None:
+    """Offer to review the instances of some cells, once the run has ended."""
+    if run.state.is_ended and len(cells):
+        known = runs.cells(run.fingerprint)
+        rows = dict.fromkeys(known.rows[cells].tolist())
+        open_in_review(lambda: [known.ids[row] for row in rows], key)
 
 
 def _draw_log(run: RunRow, told: Story) -> None:
@@ -159,6 +175,10 @@ def _cells_table(run: RunRow, chosen: np.ndarray) -> pd.DataFrame:
             "label": [cells.labels[j][:80] for j in cells.columns[chosen]],
         }
     )
+
+
+def on_clear() -> None:
+    state.forget(LASSO)
 
 
 def on_scrub() -> None:

@@ -7,8 +7,12 @@ import streamlit as st
 
 from core.config import PlainConfig
 from core.errors import ConfigError
+from plain_app import state
+from plain_app.charts.meanings import Sizes, meaning_option, meaning_points
 
 FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
+
+EXPLAINED = "train.explained"
 
 _PLACED = {
     "Graphs": ("k", "rho"),
@@ -24,11 +28,67 @@ GROUPS: dict[str, tuple[str, ...]] = {
 }
 
 
+def draw_form(preset: PlainConfig, sizes: Sizes) -> None:
+    """Draw every setting but the epochs, by group, beside the picture of one of them."""
+    form, picture = st.columns([3.2, 1.3], gap="medium")
+    with form:
+        for column, (group, names) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
+            with column:
+                st.markdown(f"**{group}**")
+                for name in names:
+                    if name != "epochs":
+                        draw_field(name, preset)
+    with picture:
+        _draw_meaning(preset, sizes)
+
+
+def form_config(preset: PlainConfig) -> PlainConfig:
+    """Return the settings that the form holds; the preset's where a field was not drawn yet.
+
+    Raises
+    ------
+    ConfigError
+        If they do not go together.
+    """
+    values = {
+        name: field_value(
+            name, state.recall(f"train.{name}", widget_value(name, getattr(preset, name)))
+        )
+        for name in FIELDS
+    }
+    return PlainConfig(**values)
+
+
+def _draw_meaning(preset: PlainConfig, sizes: Sizes) -> None:
+    """Draw what a setting does, at the values of the form: the one that was changed last."""
+    state.remember(EXPLAINED, state.recall(EXPLAINED) or next(iter(GROUPS["Propagation"])))
+    name = st.selectbox("What does this do?", list(FIELDS), format_func=_label, key=EXPLAINED)
+    try:
+        points = meaning_points(name, form_config(preset), sizes)
+    except ConfigError as error:
+        st.text(error.detail)
+        return
+    st.echarts_chart(meaning_option(points), height=230, key="train.meaning", alt=points.text)
+    st.caption(points.text)
+
+
+def on_change(name: str) -> None:
+    """Explain the setting that is being changed."""
+    state.remember(EXPLAINED, name)
+
+
 def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
     """Draw one setting under the key `train.<name>`; it starts at the preset's value."""
     start = widget_value(name, getattr(preset, name))
     schema = _number_or(FIELDS[name])
-    common = {"label": _label(name), "key": f"train.{name}", "help": _help(name), "width": width}
+    common = {
+        "label": _label(name),
+        "key": f"train.{name}",
+        "help": _help(name),
+        "width": width,
+        "on_change": on_change,
+        "args": (name,),
+    }
     if "enum" in schema:
         st.selectbox(options=schema["enum"], index=schema["enum"].index(start), **common)
     elif schema.get("type") == "boolean":

@@ -25,7 +25,7 @@ from core.review.resolve import NEW_LABEL
 from plain_app.services.workspace import workspace
 
 PREVIEWED = 3  # instances in a preview
-MAX_PREVIEW = 4000  # characters of one file
+MAX_LINES, WIDEST = 12, 400  # of a file in a preview
 MAX_LISTED = 2000  # cells of the difference
 
 
@@ -131,7 +131,6 @@ def differences(made: Outcome, what: str, label: str | None) -> tuple[pd.DataFra
         {
             "instance": [dataset.ids[row][:60] for row in rows],
             "label": [dataset.label_names[at][:60] for at in labels],
-            "outcome": what,
             "confidence": confidences[order].astype(float),
             "reason": [resolution.reason(i, j) for i, j in zip(rows, labels, strict=True)],
         }
@@ -223,10 +222,11 @@ def _head_of(resolution: Resolution) -> Resolution:
 
 
 def _text(path: Path) -> str:
-    head = path.read_bytes()[: 4 * MAX_PREVIEW]
+    head = path.read_bytes()[: 2**20]
     if b"\0" in head or path.suffix in (".parquet", ".npz", ".mat", ".arrow"):
         return f"(binary, {path.stat().st_size:,} bytes for {PREVIEWED} instances)"
-    return head.decode("utf-8", "replace")[:MAX_PREVIEW]
+    lines = head.decode("utf-8", "replace").splitlines()[:MAX_LINES]
+    return "\n".join(line if len(line) <= WIDEST else f"{line[:WIDEST]} …" for line in lines)
 
 
 @contextmanager

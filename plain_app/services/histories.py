@@ -1,5 +1,8 @@
 """What became of a run's candidate cells, computed once per run and epoch."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import streamlit as st
@@ -7,10 +10,22 @@ import streamlit as st
 from core.store import RunRow
 from plain_app.charts import evolution as charts
 from plain_app.charts.evolution import CellStatistics, EvolutionPoints, RestlessPoints
+from plain_app.charts.instance_map import inside_polygon, pack_colours, pack_places
 from plain_app.services import data, runs
 from plain_app.services.workspace import workspace
 
+Indices = npt.NDArray[np.int64]
+Corners = Sequence[Sequence[float]]
 EVERY = 5  # epochs between looks at every cell of a run at work
+
+
+class Cartography(NamedTuple):
+    """The cells of a run as the browser takes them; `cells` are those that are drawn."""
+
+    layout: str
+    places: bytes
+    colours: bytes
+    cells: Indices
 
 
 def evolution(run: RunRow, label: str | None) -> EvolutionPoints:
@@ -27,6 +42,18 @@ def statistics(run: RunRow) -> CellStatistics:
 def restless(run: RunRow) -> RestlessPoints:
     """Return the cells that moved most."""
     return _restless(str(workspace().folder), run.id, _recent(run))
+
+
+def cartography(run: RunRow) -> Cartography:
+    """Return every cell by mean confidence and variability, as a map; a sample of very many."""
+    return _cartography(str(workspace().folder), run.id, run.fingerprint, _recent(run))
+
+
+def lassoed(run: RunRow, corners: Corners) -> Indices:
+    """Return the cells inside a lasso of the cartography, also those that are not drawn."""
+    found = statistics(run)
+    places = charts.cartography_places(found, np.arange(len(found.mean)))
+    return np.flatnonzero(inside_polygon(*places, corners))
 
 
 def truth_of_cells(fingerprint: str) -> npt.NDArray[np.bool_] | None:
@@ -55,6 +82,22 @@ def _evolution(
     chosen = np.flatnonzero(cells.columns == cells.labels.index(label))
     sample = charts.sample_cells(len(chosen))
     return charts.evolution_points(history, chosen if sample is None else chosen[sample])
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _cartography(folder: str, run_id: str, fingerprint: str, n_epochs: int) -> Cartography:
+    found = _statistics(folder, run_id, n_epochs)
+    sample = charts.sample_cells(len(found.mean), charts.MAX_DOTS)
+    shown = np.arange(len(found.mean)) if sample is None else sample
+    name = f"{run_id} {n_epochs}"
+    places = charts.cartography_places(found, shown)
+    colours = charts.cartography_colouring(found, shown, truth_of_cells(fingerprint))
+    return Cartography(
+        name,
+        pack_places(places, name, charts.cartography_axes(found)),
+        pack_colours(colours, name, name),
+        shown,
+    )
 
 
 @st.cache_resource(max_entries=10, show_spinner=False)

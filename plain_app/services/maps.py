@@ -57,6 +57,11 @@ def layouts(run_id: str) -> list[str]:
     return [name for name in ("umap", "pca") if (folder / f"layout_{name}.npy").exists()]
 
 
+def layout_name(run_id: str) -> str:
+    """Return what the browser knows the best layout by."""
+    return f"{run_id} {next(iter(layouts(run_id)), '')}"
+
+
 def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
     """Have UMAP computed in a child process unless that was done; tell how it stands."""
     folder = workspace().runs.folder(run_id)
@@ -83,6 +88,15 @@ def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None
     folder = str(workspace().folder)
     colours = _packed_colours(results, folder, layout, colour, epoch, revision)
     return PackedMap(_packed_places(folder, run.id, layout), colours)
+
+
+def packed_as(run_id: str, colours: Colouring, revision: str) -> PackedMap | None:
+    """Return the best map of a run in colours of one's own; none where it has no layout."""
+    layout = next(iter(layouts(run_id)), None)
+    if layout is None:
+        return None
+    painted = charts.pack_colours(colours, f"{revision}|{layout}", f"{run_id} {layout}")
+    return PackedMap(_packed_places(str(workspace().folder), run_id, layout), painted)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

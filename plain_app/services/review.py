@@ -71,7 +71,8 @@ class Board:
     before: npt.NDArray[np.float32]  # confidences without any decision
     count: int = 0
     standing: dict[tuple[str, str], Decision] = field(default_factory=dict)
-    handed: dict[tuple[str, str], set[str]] = field(default_factory=dict)  # by annotator and desk
+    own: dict[str, dict[tuple[str, str], str]] = field(default_factory=dict)  # by annotator
+    names: list[str] = field(default_factory=list)  # what labels are called now
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -80,6 +81,8 @@ def board(run_id: str) -> Board:
     found = _board(str(workspace().folder), run_id)
     with found.lock:
         _follow(found)
+        dataset, run = found.results.dataset, found.results.run
+        found.names = workspace().labels.names(run.fingerprint, dataset.label_names)
     return found
 
 
@@ -113,6 +116,10 @@ def _follow(found: Board) -> None:
     ]
     found.reviewer, _ = found.reviewer.decide([*gone, *changed])
     found.standing, found.count = standing, count
+    found.own = {
+        who: {(one.instance_id, one.label): one.verdict for one in made}
+        for who, made in workspace().decisions.by_annotator(fingerprint).items()
+    }
 
 
 # ------------------------------------------------------------------------- what the desk asks
@@ -158,9 +165,10 @@ def questions(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     asked = _asked(found, claims, body)
     make = _pages if body.get("mode") == "same" else _single
     on_desk = [found.results.dataset.ids[row] for row in asked.skip]
+    lanes, dropped = workspace().lanes, _strings(body.get("dropped"))
+    lanes.release(claims.fingerprint, claims.annotator, sorted(set(dropped) - set(on_desk)))
     held = _claim(claims, on_desk, len(on_desk))
     items, n_elsewhere = make(found, claims, body, asked)
-    _give_back(found, claims, body, {*on_desk, *(name for one in items for name in one["ids"])})
     return {
         "items": items,
         "lost": sorted(set(on_desk) - set(held)),
@@ -174,14 +182,8 @@ def _claim(claims: Claims, names: Sequence[str], count: int, overlap: float = 0.
     return workspace().lanes.claim(fingerprint, annotator, names, count, overlap=overlap)
 
 
-def _give_back(found: Board, claims: Claims, body: dict[str, Any], needed: set[str]) -> None:
-    """Let others have what this desk was given and does not have any more."""
-    place = (claims.annotator, str(body.get("desk"))[:40])
-    with found.lock:
-        dropped = found.handed.get(place, set()) - needed
-        found.handed[place] = needed
-    answered = {cell[0] for cell in found.standing}
-    workspace().lanes.release(claims.fingerprint, claims.annotator, sorted(dropped - answered))
+def _strings(values: Any) -> list[str]:
+    return [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
 
 
 class Asked(NamedTuple):
@@ -197,13 +199,13 @@ class Asked(NamedTuple):
 def _asked(found: Board, claims: Claims, body: dict[str, Any]) -> Asked:
     results = found.results
     order = body.get("order", "worth")
-    states = tuple(body.get("states") or ()) or None
+    states = tuple(_strings(body.get("states"))) or None
     if order not in ORDERS or (states and not set(states) <= set(STATES)):
         raise PlainError("There is no such order.", str(order)[:40])
     labels = [
-        results.label_of[name] for name in body.get("labels") or () if name in results.label_of
+        results.label_of[name] for name in _strings(body.get("labels")) if name in results.label_of
     ]
-    have = [name for name in body.get("have") or () if isinstance(name, str)]
+    have = _strings(body.get("have"))
     skip = frozenset(results.row_of[name] for name in have if name in results.row_of)
     return Asked(order, labels or None, _rows(found, claims, body), states, skip)
 
@@ -242,7 +244,7 @@ def _single(
         if len(mine) == AHEAD or len(drawn) < limit:
             break
         limit *= 4  # others hold much of what was drawn
-    own = _own_verdicts(claims)
+    own = found.own.get(claims.annotator, {})
     items = [_item(found, by_id[name], own, body.get("columns")) for name in mine]
     return items, len(by_id) - len(mine)
 
@@ -260,11 +262,6 @@ def _second_opinions(found: Board, claims: Claims, asked: Asked, overlap: float)
         labels = dict.fromkeys(results.label_of[one.label] for one in made)
         questions.append(Question(row, list(labels), 0.0, "second opinion", False))
     return questions
-
-
-def _own_verdicts(claims: Claims) -> dict[tuple[str, str], str]:
-    made = workspace().decisions.by_annotator(claims.fingerprint).get(claims.annotator, [])
-    return {(one.instance_id, one.label): one.verdict for one in made}
 
 
 def _item(
@@ -306,6 +303,7 @@ def _cell(found: Board, row: int, at: int, own: dict[tuple[str, str], str]) -> d
     return {
         "id": name,
         "label": label,
+        "name": found.names[at],
         "confidence": round(float(found.reviewer.confidences[row, at]), 4),
         "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
         "standing": own.get((name, label)),
@@ -324,7 +322,8 @@ def _pages(
     is_open = results.dataset.candidates.astype(bool) & (reviewer.states() == STATES.index("open"))
     is_open[list(asked.skip)] = False
     labels = asked.labels or [int(at) for at in np.argsort(-is_open.sum(axis=0), kind="stable")]
-    own, pages, taken, elsewhere = _own_verdicts(claims), [], set(asked.skip), 0
+    own = found.own.get(claims.annotator, {})
+    pages, taken, elsewhere = [], set(asked.skip), 0
     for label in [one for one in labels if is_open[:, one].any()][:3]:
         rows = [row for row in reviewer.same_question(label, size=4 * TILES) if row not in taken]
         if asked.rows is not None:
@@ -343,7 +342,7 @@ def _page(
 ) -> dict[str, Any]:
     results = found.results
     rows = [results.row_of[name] for name in names]
-    shown = results.dataset.label_names[label]
+    shown = found.names[label]
     return {
         "kind": "same",
         "key": f"{label}:{names[0]}",

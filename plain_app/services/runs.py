@@ -67,8 +67,18 @@ def standing(run: RunRow) -> Standing:
 
 
 def presets() -> list[str]:
-    """Return the presets, ours first."""
-    return sorted(PRESETS, reverse=True)
+    """Return the presets, ours first, then those saved in the workspace."""
+    return [*sorted(PRESETS, reverse=True), *workspace().presets()]
+
+
+def preset(name: str) -> PlainConfig:
+    """Return a preset's settings."""
+    return workspace().preset(name)
+
+
+def save_preset(name: str, config: PlainConfig) -> None:
+    """Save settings as a preset of the workspace."""
+    workspace().save_preset(name, config)
 
 
 def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:

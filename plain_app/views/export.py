@@ -108,17 +108,21 @@ def _draw_figures(made: Outcome) -> None:
     found = export.figures(made)
     share = 100 * found.n_removed / max(found.n_candidates, 1)
     figures = [
-        Figure("resolved labels", f"{found.n_resolved:,}", "What is written as true"),
-        Figure("candidates removed", f"{found.n_removed:,}", f"{share:.1f} % of all candidates"),
-        Figure("labels added", f"{found.n_added:,}", "Though they were not offered"),
-        Figure("decided by people", f"{found.n_decided:,}", "These go before any confidence"),
-        Figure("without any label", f"{found.n_empty:,}", "Instances that keep nothing"),
-        Figure("expected precision", _rate(found.precision), "Mean confidence of what is kept"),
-        Figure("expected recall", _rate(found.recall), "Of the true candidates, those kept"),
+        Figure("resolved", f"{found.n_resolved:,}", "Labels that are written as true"),
+        Figure("removed", f"{found.n_removed:,}", f"{share:.1f} % of all candidates"),
+        Figure("added", f"{found.n_added:,}", "Though they were not offered"),
+        Figure("decided", f"{found.n_decided:,}", "By people; these go before any confidence"),
+        Figure("left empty", f"{found.n_empty:,}", "Instances that keep nothing"),
+        Figure(
+            "precision ≈", _rate(found.precision), "Expected: the mean confidence of what is kept"
+        ),
+        Figure("recall ≈", _rate(found.recall), "Expected: of the true candidates, those kept"),
     ]
     if found.true_precision is not None:
         told = f"{_rate(found.true_precision)} / {_rate(found.true_recall)}"
-        figures.append(Figure("true precision / recall", told, "The data came with the truth"))
+        figures.append(
+            Figure("true P / R", told, "Precision and recall; the data came with the truth")
+        )
     figure_row(figures, "export.figures")
 
 
@@ -212,7 +216,7 @@ def _draw_preview(made: Outcome, name: str, format_: str) -> None:
     with st.expander("Preview", expanded=True, key="export.preview"), error_guard("export.preview"):
         for file, text in export.preview(made, name, format_):
             st.text(file)
-            st.code(text, language=None, height=180)
+            st.code(text, language=None)
 
 
 def _draw_written() -> None:

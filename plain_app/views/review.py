@@ -49,7 +49,6 @@ def _draw_nothing(situation: str, fingerprint: str | None) -> None:
         "no run": "A run has to end first: it says which candidates are doubtful.",
         "live": "This run is still at work. Questions come when it has ended.",
         "working": "This run is still at work. Questions come when it has ended.",
-        "live": "This run is still at work. Questions come when it has ended.",
         "interrupted": "This run was interrupted. Resume or stop it in Train.",
         "failed": "This run failed. Start another in Train.",
         "empty": "This run was stopped before its first epoch ended.",

@@ -1,5 +1,6 @@
 """Train: set up a run, watch it live, and see afterwards what became of every cell."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -9,15 +10,22 @@ from core.config import PlainConfig
 from core.errors import PlainError
 from core.store import RunRow
 from plain_app import state
+from plain_app.charts.meanings import Sizes
 from plain_app.components.cards import Figure, duration, figure_row, state_badge
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
-from plain_app.components.links import DATA
+from plain_app.components.links import DATA, open_comparison
 from plain_app.components.sections import CHART, SECTIONS, draw_section
-from plain_app.components.settings import FIELDS, GROUPS, draw_field, field_value, widget_value
+from plain_app.components.settings import (
+    FIELDS,
+    draw_field,
+    draw_form,
+    form_config,
+    widget_value,
+)
 from plain_app.services import runs
 from plain_app.services.runs import Standing, Story
-from plain_app.services.workspace import list_runs
+from plain_app.services.workspace import list_datasets, list_runs
 
 TICK_SECONDS = 1.0
 
@@ -63,13 +71,8 @@ def _draw_new_run(fingerprint: str) -> None:
         )
         _draw_estimate(fingerprint)
     _draw_refusal()
-    with st.expander("All settings", key="train.settings"):
-        for column, (group, names) in zip(st.columns(len(GROUPS)), GROUPS.items(), strict=True):
-            with column:
-                st.markdown(f"**{group}**")
-                for name in names:
-                    if name != "epochs":
-                        draw_field(name, _preset())
+    with st.expander("All settings, and what they do", key="train.settings"):
+        st.fragment(draw_form)(_preset(), _sizes(fingerprint))
 
 
 def _draw_estimate(fingerprint: str) -> None:
@@ -86,12 +89,13 @@ def _draw_refusal() -> None:
 
 
 def _preset() -> PlainConfig:
-    return PlainConfig.preset(state.recall("train.preset") or runs.presets()[0])
+    chosen = state.recall("train.preset")
+    return runs.preset(chosen if chosen in runs.presets() else runs.presets()[0])
 
 
-def _field(name: str) -> Any:
-    """Return what a setting's widget holds; the preset's value where it was not drawn yet."""
-    return state.recall(f"train.{name}", widget_value(name, getattr(_preset(), name)))
+def _sizes(fingerprint: str) -> Sizes:
+    row = next(row for row in list_datasets() if row.fingerprint == fingerprint)
+    return Sizes(row.n_instances, row.n_features, row.n_labels)
 
 
 def on_preset() -> None:
@@ -105,9 +109,8 @@ def on_start(fingerprint: str) -> None:
     """Start what the form says, or say why not."""
     state.forget("train.refusal", "train.deleted")
     try:
-        values = {name: field_value(name, _field(name)) for name in FIELDS}
         name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
-        run_id = runs.start(fingerprint, PlainConfig(**values), name)
+        run_id = runs.start(fingerprint, form_config(_preset()), name)
     except PlainError as error:
         state.remember("train.refusal", (error.title, error.detail, error.hint))
     else:
@@ -135,7 +138,7 @@ def _draw_head(run: RunRow) -> None:
             st.text_area("Note", run.note, key=f"train.note_{run.id}", max_chars=2000)
             with st.container(horizontal=True):
                 st.button("Save", key="train.save", on_click=on_save, args=(run.id,))
-                st.button("Delete", key="train.delete", on_click=on_delete, args=(run.id,))
+                st.button("Delete", key="train.delete", on_click=on_delete, args=([run.id],))
         st.button("New run", key="train.another", on_click=on_new, icon=":material/add:")
     if run.note:
         st.text(run.note)
@@ -244,7 +247,7 @@ def _draw_waiting(standing: Standing) -> None:
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
     }
-    with st.container(border=True, height=CHART, key="train.waiting"):
+    with st.container(border=True, height=2 * CHART, key="train.waiting"):
         st.caption(texts.get(standing, "This run has told nothing."))
 
 
@@ -255,16 +258,34 @@ def _draw_runs(fingerprint: str, run_id: str | None) -> None:
     rows = list_runs(fingerprint)
     if not rows:
         return
-    st.subheader("Runs on this data")
+    with st.container(horizontal=True, vertical_alignment="center", key="train.runs_bar"):
+        st.subheader("Runs on this data", width="content")
+        _draw_run_actions([rows[at].id for at in _picked() if at < len(rows)])
     st.dataframe(
         pd.DataFrame([_run_row(run) for run in rows]),
         hide_index=True,
         row_height=28,
         height=min(260, 38 + 28 * len(rows)),
         key="train.runs",
-        on_select=lambda: on_pick([run.id for run in rows]),
-        selection_mode="single-row",
+        on_select="rerun",
+        selection_mode="multi-row",
     )
+
+
+def _draw_run_actions(ids: list[str]) -> None:
+    """Offer what can be done with the runs whose rows are marked."""
+    if not ids:
+        st.caption("Mark runs to open, compare or delete them.")
+        return
+    if len(ids) == 1:
+        st.button("Open", key="train.open", on_click=on_open, args=(ids[0],))
+    elif st.button(f"Compare {len(ids)}", key="train.compare"):
+        open_comparison(ids)
+    st.button("Delete", key="train.delete_marked", on_click=on_delete, args=(ids,))
+
+
+def _picked() -> list[int]:
+    return (state.recall("train.runs") or {}).get("selection", {}).get("rows", [])
 
 
 def _run_row(run: RunRow) -> dict[str, Any]:
@@ -288,15 +309,15 @@ def _draw_undo() -> None:
     if deleted is None:
         return
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="train.undo"):
-        st.text(f"{deleted[1]} was deleted.")
-        st.button("Undo", key="train.restore", on_click=on_restore, args=(deleted[0],))
+        ids, titles = zip(*deleted, strict=True)
+        st.text(f"Deleted: {', '.join(titles)}")
+        st.button("Undo", key="train.restore", on_click=on_restore, args=(ids,))
 
 
-def on_pick(ids: list[str]) -> None:
-    """Open the run whose row was chosen."""
-    picked = (state.recall("train.runs") or {}).get("selection", {}).get("rows", [])
-    if picked and picked[0] < len(ids):
-        state.choose(run_id=ids[picked[0]])
+def on_open(run_id: str) -> None:
+    """Open the run whose row is marked."""
+    state.choose(run_id=run_id)
+    state.forget("train.runs")
 
 
 def on_new() -> None:
@@ -314,19 +335,26 @@ def on_save(run_id: str) -> None:
     runs.rename(run_id, name or "", note or "")
 
 
-def on_delete(run_id: str) -> None:
-    """Hide the run; a bar offers to undo."""
-    with _told_later():
-        title = runs.title(runs.get(run_id))
-        runs.delete(run_id)
-        state.remember("train.deleted", (run_id, title))
+def on_delete(ids: Sequence[str]) -> None:
+    """Hide runs; a bar offers to undo."""
+    state.forget("train.deleted", "train.runs")
+    deleted = []
+    for run_id in ids:
+        with _told_later():
+            title = runs.title(runs.get(run_id))
+            runs.delete(run_id)
+            deleted.append((run_id, title))
+    if deleted:
+        state.remember("train.deleted", deleted)
+    if state.current().run_id in ids:
         state.choose(run_id="")
 
 
-def on_restore(run_id: str) -> None:
-    runs.restore(run_id)
+def on_restore(ids: Sequence[str]) -> None:
+    for run_id in ids:
+        runs.restore(run_id)
     state.forget("train.deleted")
-    state.choose(run_id=run_id)
+    state.choose(run_id=ids[0])
 
 
 class _told_later:  # noqa: N801 - reads as a statement

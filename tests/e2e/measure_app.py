@@ -174,7 +174,7 @@ def measure_demo(browser: Browser) -> None:
         page.locator(".st-key-frame-steps").get_by_text("Train", exact=True).click(timeout=WAIT)
         page.locator(".st-key-train-start button").click(timeout=WAIT)
         say("demo: command to start pressed", time() - begin, "s")
-        page.locator(".st-key-train-chart_loss canvas").first.wait_for(timeout=WAIT)
+        page.locator(".st-key-train-curves canvas").first.wait_for(timeout=WAIT)
         say("demo: command to first live epoch on screen", time() - begin, "s", 15)
         page.close()
 
@@ -198,14 +198,14 @@ def measure_clicks(browser: Browser) -> None:
 
 
 def click_everywhere(page: Page) -> dict[str, list[float]]:
-    times = {"Train": [step(page, "Train", ".st-key-train-chart_loss canvas")]}
+    times = {"Train": [step(page, "Train", ".st-key-train-curves canvas")]}
     times["section"] = [
         press(page, f".st-key-train-section >> text={title}", f".st-key-{key}")
         for title, key in (
             ("Confidences", "train-evolution canvas"),
             ("Restless cells", "train-restless"),
             ("Cartography", "train-cartography canvas"),
-            ("Curves", "train-chart_loss canvas"),
+            ("Curves", "train-curves canvas"),
         )
     ]
     times["Explore"] = [step(page, "Explore", "[data-part=frame][data-drawn]")]
@@ -243,7 +243,7 @@ def measure_live(browser: Browser) -> None:
         page = open_page(browser, server.url)
         step(page, "Train", ".st-key-train-bar")
         set_alight(page, server)
-        page.locator(".st-key-train-chart_loss canvas").first.wait_for(timeout=WAIT)
+        page.locator(".st-key-train-curves canvas").first.wait_for(timeout=WAIT)
         page.wait_for_timeout(1500)
         page.evaluate("window.shift = 0")
         process = psutil.Process(server.process.pid)
@@ -333,7 +333,7 @@ def measure_tabs(browser: Browser) -> None:
     with served(burning) as server:
         pages = [open_page(browser, server.url) for _ in range(20)]
         for page in pages:
-            step(page, "Train", ".st-key-train-chart_loss canvas")
+            step(page, "Train", ".st-key-train-curves canvas")
         set_alight(pages[0], server)
         process, times = psutil.Process(server.process.pid), list[float]()
         most, ended = [0.0], threading.Event()
@@ -359,7 +359,7 @@ def measure_tabs(browser: Browser) -> None:
 
 CLICK_EACH_SECOND = """() => {
   window.clickTimes = [];
-  const titles = ["Confidences", "Curves"], keys = ["train-evolution", "train-chart_loss"];
+  const titles = ["Confidences", "Curves"], keys = ["train-evolution", "train-curves"];
   let at = 0;
   setTimeout(() => setInterval(async () => {
     const now = at++ % 2, from = performance.now();

@@ -38,7 +38,7 @@ def start_training(page, epochs: int) -> None:
 
 
 def expect_live(page) -> None:
-    expect(page.locator(".st-key-train-chart_loss canvas")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-train-curves canvas").first).to_be_visible(timeout=LONG)
 
 
 def expect_state(page, state: str) -> None:
@@ -112,7 +112,7 @@ def test_a_csv_is_uploaded_mapped_and_trained(serve, open_page, tmp_path):
     page.get_by_text("How the file is understood").click()
     chips = page.locator(".st-key-data-map_features")
     chips.get_by_role("button", name=re.compile("x4")).last.click()
-    features = page.locator(".st-key-data-figures").get_by_test_id("stMetric").nth(1)
+    features = page.locator(".st-key-data-figures .figures > div").nth(1)
     expect(features).to_contain_text("4", timeout=LONG)
     page.locator(".st-key-data-load button").click()
     expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)

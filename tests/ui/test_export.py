@@ -102,10 +102,10 @@ def test_every_rule_draws(stage, run_id, rule):
 
 def test_a_higher_cut_removes_more_at_once(stage, run_id):
     app = open_export(run_id)
-    before = int(figures(app)["candidates removed"].replace(",", ""))
+    before = int(figures(app)["removed"].replace(",", ""))
     app.slider(key="export.cut").set_value(0.9).run()
     assert not app.exception
-    assert int(figures(app)["candidates removed"].replace(",", "")) > before
+    assert int(figures(app)["removed"].replace(",", "")) > before
 
 
 @pytest.mark.parametrize("format_", FORMATS)

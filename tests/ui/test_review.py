@@ -7,6 +7,7 @@ from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.store import Decision
+from plain_app.components.review_parts import PARTS
 from plain_app.services import review
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
@@ -59,7 +60,7 @@ def test_without_a_name_it_asks_who_decides(open_review):
     assert desk(app)
 
 
-@pytest.mark.parametrize("part", ["Settled", "Why", "History"])
+@pytest.mark.parametrize("part", list(PARTS))
 def test_every_part_draws(stage, open_review, part):
     decide(stage, 30)
     app = open_review()

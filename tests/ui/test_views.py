@@ -4,16 +4,13 @@ from io import BytesIO
 
 import pandas as pd
 import pytest
-from app_stages import EPOCHS, STATES
+from app_stages import EPOCHS, STATES, texts
+
+from core.config import PlainConfig
 
 VIEWS = ("data", "train", "review", "export")
 SECTIONS = ("Curves", "Confidences", "Restless cells", "Two epochs", "Cartography", "Log")
 HOSTILE = '<img src=x onerror="alert(1)">'
-
-
-def texts(app) -> str:
-    parts = [*app.text, *app.caption, *app.markdown, *app.subheader]
-    return "\n".join(str(one.value) for one in parts)
 
 
 def csv(**columns) -> bytes:
@@ -214,6 +211,20 @@ def test_delete_can_be_undone(stage, open_app):
     app.button(key="train.restore").click().run()
     assert [run.id for run in stage.space.runs.list()] == [stage.run_id]
     assert app.selectbox(key="frame.run").value == stage.run_id
+
+
+def test_marked_runs_are_deleted_together_and_restored_together(stage, open_app):
+    stage.set("finished")
+    other = stage.space.runs.create(stage.dataset.fingerprint, PlainConfig(), "other").id
+    app = open_app("train")
+    app.session_state["train.runs"] = {"selection": {"rows": [0, 1], "columns": []}}
+    app.run()
+    assert app.button(key="train.compare").label == "Compare 2"
+    app.button(key="train.delete_marked").click().run()
+    assert not app.exception
+    assert stage.space.runs.list() == []
+    app.button(key="train.restore").click().run()
+    assert {run.id for run in stage.space.runs.list()} == {stage.run_id, other}
 
 
 def test_a_run_is_renamed_and_noted(stage, open_app):

@@ -3,8 +3,11 @@
 import json
 
 import numpy as np
+import pytest
 
-from plain_app.charts import curves, distinct, distribution, evolution
+from core.config import PRESETS, PlainConfig
+from plain_app.charts import curves, distinct, distribution, evolution, meanings
+from plain_app.charts.instance_map import inside_polygon
 
 HISTORY = np.array([[0.1, 0.9, 0.5], [0.2, 0.1, 0.5], [0.9, 0.9, 0.5]], np.float16)
 
@@ -51,10 +54,13 @@ def test_difference_lists_only_cells_that_differ():
     assert points.n_changed == 1
 
 
-def test_region_is_a_part_of_the_cartography():
+def test_cartography_places_cells_by_mean_and_variability():
     statistics = evolution.cell_statistics(HISTORY)
-    cells, n_inside = evolution.region_cells(statistics, (0.0, 1.0), (0.01, 1.0))
-    assert (sorted(cells.tolist()), n_inside) == ([0, 1], 2)
+    x, y = evolution.cartography_places(statistics, np.arange(3))
+    assert np.allclose(x, [-0.2, 4 / 15, 0], atol=1e-3)
+    assert np.allclose(y, [0.78, 0.886, -1], atol=2e-3)
+    assert inside_polygon(x, y, [(-1, -0.9), (1, -0.9), (1, 1), (-1, 1)]).tolist() == [1, 1, 0]
+    assert evolution.most_variable(statistics, np.arange(3), top=1).tolist() == [1]
 
 
 def test_together_is_a_share_of_the_row():
@@ -82,5 +88,34 @@ def test_curves_take_values_that_are_not_numbers():
         metrics={"auc": float("nan")},
     )
     points = curves.curve_points([record], 5)
-    for option in (curves.loss_option, curves.objective_option, curves.metrics_option):
-        json.dumps(option(points), allow_nan=False)
+    option = curves.curves_option(points)
+    json.dumps(option, allow_nan=False)
+    assert len(option["grid"]) == len(option["title"]) == 5
+
+
+SIZES = meanings.Sizes(3000, 256, 10)
+
+
+@pytest.mark.parametrize("name", PlainConfig.model_fields)
+def test_every_setting_has_a_picture_under_every_preset(name):
+    for preset in PRESETS:
+        points = meanings.meaning_points(name, PlainConfig.preset(preset), SIZES)
+        assert points.text
+        assert points.lines or points.bars
+        json.dumps(meanings.meaning_option(points), allow_nan=False)
+
+
+def test_pictures_show_what_the_engine_computes():
+    more, less = (
+        meanings.meaning_points("alpha", PlainConfig(alpha=alpha), SIZES).lines
+        for alpha in (0.5, 0.1)
+    )
+    agree = dict(more["neighbours have it"])
+    assert agree[0.0] == 0.5  # without neighbours, the prediction
+    assert agree[1.0] > agree[0.5] > 0.5 > dict(more["none has it"])[1.0]
+    assert more.keys() == less.keys()
+    masked = meanings.meaning_points("balance", PlainConfig(balance="mask"), SIZES).bars
+    assert (masked["0.30 ○"], masked["0.80"]) == (0, pytest.approx(0.8))
+    left = dict(meanings.meaning_points("n_steps", PlainConfig(), SIZES).lines["slowest part"])
+    assert left[0] == 100
+    assert left[max(left)] < 1

@@ -81,7 +81,7 @@ def test_a_packed_map_reads_back():
     assert list(colours[at:]) == [0, 1, 2]
     places = maps.pack_places(maps.place_points(layout), "l1")
     head, at = packed_head(places)
-    assert head == {"layout": "l1"}
+    assert head == {"layout": "l1", "axes": None}
     xy = np.frombuffer(places, "<f4", offset=at).reshape(2, 3)
     np.testing.assert_allclose(xy, [[-1, 1, 0], [-0.25, -0.25, 0.25]])
 

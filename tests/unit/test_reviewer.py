@@ -110,7 +110,7 @@ def test_the_first_lap_draws_ten_cells_of_every_label(data, reviewer):
     assert reasons.count("worth") == 18
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [one for one in ORDERS if one != "contradictions"])
 def test_every_order_asks_only_open_candidates_each_instance_once(data, reviewer, order):
     reviewer, _ = reviewer.decide([decision(data, i, j) for i, j in cells(data, 30)])
     found = reviewer.questions(order, labels=[0, 2], rows=range(100), skip_rows={5}, limit=60)

@@ -163,7 +163,7 @@ const newUid = () =>
 class Desk {
   constructor(settings) {
     this.settings = settings;
-    this.name = newUid();
+    this.dropped = []; // instances that were on the desk and go back to the others
     this.items = [];
     this.at = 0;
     this.mark = 0; // the marked candidate or tile
@@ -191,12 +191,16 @@ class Desk {
     this.isFetching = true;
     const kept = this.items.slice(this.at, this.at + 2).filter((one) => !this.done.has(one.key));
     const unsaved = outbox.waiting.map((one) => one.decision.instance_id);
+    const doneBefore = new Set(this.done);
+    const { dropped } = this;
     const have = [...new Set([...kept.flatMap((one) => one.ids), ...unsaved, ...this.skipped()])];
     try {
-      const told = await post("questions", this.settings.token, { ...this.settings.query, have, desk: this.name });
+      const told = await post("questions", this.settings.token, { ...this.settings.query, have, dropped });
       const lost = new Set(told.lost); // the desk slept and somebody else has them now
       this.items = this.items.filter((one) => this.done.has(one.key) || !one.ids.some((id) => lost.has(id)));
-      this.takeOver(told.items, kept);
+      const fresh = told.items.filter((one) => doneBefore.has(one.key) || !this.done.has(one.key));
+      this.takeOver(fresh, kept); // without what was answered while the request was on its way
+      this.dropped = this.dropped.filter((id) => !dropped.includes(id));
       this.isExhausted = told.items.length === 0;
       this.nElsewhere = told.elsewhere;
       this.progress = told.progress ?? this.progress;
@@ -219,11 +223,14 @@ class Desk {
     const wasEmpty = !this.item;
     const stays = this.items.filter((one, at) => at <= this.at || this.done.has(one.key) || kept.includes(one));
     const known = new Set(stays.filter((one) => !this.done.has(one.key)).map((one) => one.key));
-    const added = fresh.filter((one) => !known.has(one.key) && !this.isUnsaved(one));
+    const added = fresh.filter((one) => !known.has(one.key));
     for (const one of added) {
       this.done.delete(one.key); // the server asks again: what was said no longer stands
       prepare(one, this.settings.blind);
     }
+    const ids = (items) => items.flatMap((one) => one.ids);
+    const staying = new Set(ids([...stays, ...added]));
+    this.dropped = this.dropped.concat(ids(this.items)).filter((id) => !staying.has(id));
     this.items = [...stays, ...added];
     this.sinceRenewal = 0;
     if (wasEmpty) this.lookedSince = performance.now();
@@ -233,10 +240,6 @@ class Desk {
       this.items.splice(0, surplus);
       this.at -= surplus;
     }
-  }
-
-  isUnsaved(item) {
-    return item.ids.some((id) => outbox.waiting.some((one) => one.decision.instance_id === id));
   }
 
   advance() {
@@ -634,8 +637,8 @@ class View {
       one.dataset.verdict = verdict;
       verdicts.append(one);
     }
-    const name = make("span", "label", cell.label);
-    name.title = cell.sampled ? `${cell.label} (drawn at random, for the estimates)` : cell.label;
+    const name = make("span", "label", cell.name);
+    name.title = cell.sampled ? `${cell.name} (drawn at random, for the estimates)` : cell.name;
     row.append(
       make("kbd", "", at < 10 ? String((at + 1) % 10) : ""), name, bar,
       make("span", "number", isHidden ? "·" : percent(cell.confidence)),

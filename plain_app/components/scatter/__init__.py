@@ -19,11 +19,11 @@ _HTML = """
     <button type="button" data-part="move" aria-pressed="true">Move</button>
     <button type="button" data-part="lasso" aria-pressed="false">Lasso</button>
     <button type="button" data-part="whole">Whole map</button>
-    <span class="hint" data-part="note">Click an instance · wheel to zoom · Shift and drag to
+    <span class="hint" data-part="note">Click a point · wheel to zoom · Shift and drag to
       lasso</span>
   </div>
   <div class="frame" data-part="frame"><canvas data-part="canvas"></canvas>
-    <canvas data-part="overlay" role="img" tabindex="0" aria-label="Map of all instances; arrow keys
+    <canvas data-part="overlay" role="img" tabindex="0" aria-label="Map; arrow keys
     move it, plus and minus zoom"></canvas></div>
   <div class="legend" data-part="legend"></div>
 </div>
@@ -76,9 +76,10 @@ def scatter(places: bytes, colours: bytes, key: str) -> MapEvent:
     )
 
 
-def mark(row: int, lasso: Sequence[Sequence[float]], key: str) -> None:
-    """Mark an instance and a lasso on the map of this page, without sending the map again."""
-    _marks_component()(key=key, data={"at": row, "lasso": list(lasso)}, height=1)
+def mark(layout: str, row: int, lasso: Sequence[Sequence[float]], key: str) -> None:
+    """Mark a point and a lasso on the map with this layout, without sending the map again."""
+    data = {"layout": layout, "at": row, "lasso": list(lasso)}
+    _marks_component()(key=key, data=data, height=1)
 
 
 def _nothing() -> None:

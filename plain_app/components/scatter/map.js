@@ -23,8 +23,8 @@ function unpack(bytes) {
 }
 
 function unpackPlaces(bytes) {
-  const { layout, n, buffer, at } = unpack(bytes);
-  return { layout, x: new Float32Array(buffer, at, n), y: new Float32Array(buffer, at + 4 * n, n) };
+  const { layout, axes, n, buffer, at } = unpack(bytes);
+  return { layout, axes, x: new Float32Array(buffer, at, n), y: new Float32Array(buffer, at + 4 * n, n) };
 }
 
 function unpackColours(bytes) {
@@ -37,7 +37,7 @@ function createMap(root) {
   const [frame, canvas, overlay] = ["frame", "canvas", "overlay"].map(part);
   const view = createView(frame);
   const painter = createPainter(canvas, part("note"));
-  const marks = { at: -1, hovered: -1, lasso: [], ...window.plainMapMarks };
+  const marks = { at: -1, hovered: -1, lasso: [] };
   let points = null;
   let theme = null;
   let shown = "";
@@ -58,8 +58,12 @@ function createMap(root) {
     if (!colours || !sent) return;
     if (places?.layout !== colours.layout) places = unpackPlaces(sent);
     if (places.layout !== colours.layout) return;
-    if (points?.layout !== places.layout) view.reset();
+    const isNew = points?.layout !== places.layout;
     points = { ...colours, ...places };
+    if (isNew) {
+      view.reset();
+      takeMarks(window.plainMapMarks);
+    }
     colour();
   }
 
@@ -93,6 +97,7 @@ function createMap(root) {
     const pen = overlay.getContext("2d");
     pen.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
     pen.clearRect(0, 0, view.width, view.height);
+    if (points.axes) paintAxes(pen);
     pen.lineWidth = 2;
     const ring = (at, radius, ink) => {
       if (!(at >= 0 && at < points.n)) return;
@@ -108,6 +113,37 @@ function createMap(root) {
     for (const corner of marks.lasso) pen.lineTo(...view.toPixel(...corner));
     if (!hand.isDrawing) pen.closePath();
     pen.stroke();
+  }
+
+  /** Show what the page marks, if it means this map. */
+  function takeMarks(told) {
+    if (!points || told?.layout !== points.layout) return;
+    Object.assign(marks, { at: told.at, lasso: told.lasso });
+    if (shown) paintMarks();
+  }
+
+  function paintAxes(pen) {
+    pen.font = `11px ${theme.font}`;
+    pen.fillStyle = theme.text;
+    const axis = ({ name, ticks }, isX) => {
+      pen.globalAlpha = 0.12;
+      for (const [at] of ticks) {
+        const [x, y] = view.toPixel(at, at);
+        if (isX) pen.fillRect(Math.round(x), 0, 1, view.height);
+        else pen.fillRect(0, Math.round(y), view.width, 1);
+      }
+      pen.globalAlpha = 0.75;
+      for (const [at, text] of ticks) {
+        const [x, y] = view.toPixel(at, at);
+        pen.fillText(text, isX ? x + 3 : 4, isX ? view.height - 5 : y - 3);
+      }
+      const wide = pen.measureText(name).width;
+      if (isX) pen.fillText(name, view.width - wide - 8, view.height - 20);
+      else pen.fillText(name, 36, 14);
+    };
+    axis(points.axes.x, true);
+    axis(points.axes.y, false);
+    pen.globalAlpha = 1;
   }
 
   function nearest([x, y]) {
@@ -155,10 +191,7 @@ function createMap(root) {
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const themed = () => setTimeout(() => points && colour(), 100); // once the page has its colours
   dark.addEventListener("change", themed);
-  const marked = (event) => {
-    Object.assign(marks, event.detail);
-    if (shown) paintMarks();
-  };
+  const marked = (event) => takeMarks(event.detail);
   window.addEventListener("plain-map-marks", marked);
   window.addEventListener("plain-map-places", place);
 
@@ -413,6 +446,7 @@ function readTheme(element) {
     background: hex(read("background-color", "#ffffff")),
     text: hex(read("text-color", "#222222")),
     primary: hex(read("primary-color", SURE)),
+    font: read("font", "sans-serif"),
     names: read("chart-categorical-colors", "").split(/,(?![^(]*\))/).filter(Boolean).map(hex),
   };
   theme.key = [theme.background, theme.text, theme.primary, ...theme.names].join();

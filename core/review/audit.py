@@ -1,0 +1,199 @@
+"""How much is still wrong, how far it is to a target, and what may be accepted unseen.
+
+All of it comes from decisions on cells that were drawn at random (`sampled`). What the model says
+of such a cell is what it says without that decision, so these cells stand for those nobody has
+decided. Cells that the queue chose are left out: they were chosen because they are doubtful.
+"""
+
+from dataclasses import dataclass
+from math import ceil, log
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.stats import beta
+
+from core.errors import ConfigError
+from core.review.queue import audit_order
+from core.review.reviewer import Reviewer
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+
+STRATA = (0.5, 0.8, 0.95)
+"""Lower ends of the bins of confidence in which cells that will be kept are counted."""
+
+PRIOR_STRENGTH = 2.0
+"""Of how many audited cells the expectation counts in a label's bin."""
+
+N_DRAWS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class RemainingFalse:
+    """Of the candidates nobody decided and that will be kept: how many are false, by label."""
+
+    n_kept: Rows  # (L,)
+    n_audited: Rows  # (L,)
+    estimate: Floats  # (L,)
+    low: Floats  # (L,)
+    high: Floats  # (L,)
+    total: float
+    total_low: float
+    total_high: float
+
+
+@dataclass(frozen=True, eq=False)
+class AutoResolve:
+    """What may be accepted (or rejected) unseen, or how many random cells are missing.
+
+    `cut` is none when it was refused; then `n_needed` more cells must be audited, and all of them
+    turn out right. `bound` is the precision that holds with the asked certainty.
+    """
+
+    verdict: Literal["keep", "reject"]
+    precision: float
+    cut: float | None
+    bound: float
+    n_audited: int
+    n_wrong: int
+    n_needed: int
+    rows: Rows
+    labels: Rows
+
+
+def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> RemainingFalse:
+    """Estimate the false candidates that would be exported now, with intervals of this level.
+
+    In each label's bins of confidence the audited cells give a rate. The bin's rate over all
+    labels, itself begun from the confidences, counts as a few cells more, so that a label without
+    an audit has an estimate too, and a wide interval.
+    """
+    undecided = reviewer.offered & np.isnan(reviewer.decided)
+    audited = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
+    n_labels, rng = reviewer.dataset.n_labels, np.random.default_rng(seed)
+    draws = np.zeros((N_DRAWS, n_labels))
+    mean, n_kept, n_audited = (np.zeros(n_labels) for _ in range(3))
+    for low, high in zip(STRATA, (*STRATA[1:], np.inf), strict=True):
+        inside = (reviewer.confidences >= low) & (reviewer.confidences < high)
+        count = (undecided & inside).sum(axis=0)
+        seen = (audited & inside).sum(axis=0)
+        wrong = (audited & inside & (reviewer.decided == 0)).sum(axis=0)
+        expected = 1 - _mean(reviewer.confidences[undecided & inside], (low + min(high, 1)) / 2)
+        pooled = (wrong.sum() + PRIOR_STRENGTH * expected) / (seen.sum() + PRIOR_STRENGTH)
+        a, b = wrong + PRIOR_STRENGTH * pooled, seen - wrong + PRIOR_STRENGTH * (1 - pooled)
+        rate = rng.beta(np.maximum(a, 1e-3), np.maximum(b, 1e-3), (N_DRAWS, n_labels))
+        draws += rng.binomial(count, rate)
+        mean += count * a / (a + b)
+        n_kept += count
+        n_audited += seen
+    ends = [(1 - level) / 2, (1 + level) / 2]
+    low_, high_ = np.quantile(draws, ends, axis=0)
+    total_low, total_high = np.quantile(draws.sum(axis=1), ends)
+    return RemainingFalse(
+        n_kept=n_kept.astype(np.int64),
+        n_audited=n_audited.astype(np.int64),
+        estimate=mean,
+        low=low_,
+        high=high_,
+        total=float(mean.sum()),
+        total_low=float(total_low),
+        total_high=float(total_high),
+    )
+
+
+def clicks_left(reviewer: Reviewer, target: float = 0.95) -> int:
+    """Return about how many decisions, the most doubtful first, until this share is right.
+
+    Confidences are corrected by how often audited cells are wrong beside what they say. What the
+    decisions will teach is not counted, so it is rather too many.
+    """
+    undecided = reviewer.offered & np.isnan(reviewer.decided)
+    audited = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
+    doubt = 0.5 - np.abs(reviewer.confidences - 0.5)
+    wrong = ((reviewer.confidences >= 0.5) != (reviewer.decided == 1))[audited].sum()
+    factor = (wrong + 1) / (doubt[audited].sum() + 1)
+    risk = np.sort(np.minimum(factor * doubt[undecided], 0.5))
+    may_stay = int(np.searchsorted(np.cumsum(risk), (1 - target) * reviewer.offered.sum(), "right"))
+    return len(risk) - may_stay
+
+
+def auto_resolve(
+    reviewer: Reviewer,
+    precision: float = 0.95,
+    verdict: Literal["keep", "reject"] = "keep",
+    certainty: float = 0.95,
+) -> AutoResolve:
+    """Return the most undecided cells that get this verdict at this precision, guaranteed.
+
+    The guarantee is the lower Clopper-Pearson bound of the audited cells beyond a cut. Cuts are
+    tried from the strictest down and the first that fails ends it, so trying many costs nothing.
+    Only audited cells that form a random sample of all candidates count: those of `audit_order` up
+    to the first that nobody answered.
+    """
+    if not 0 < precision < 1 or not 0 < certainty < 1:
+        raise ConfigError("Precision and certainty lie between 0 and 1.", f"Got {precision}.")
+    toward = reviewer.confidences if verdict == "keep" else 1 - reviewer.confidences
+    rows, labels = _audited(reviewer)
+    right = reviewer.decided[rows, labels] == (verdict == "keep")
+    sure = toward[rows, labels].astype(np.float64)
+    order = np.argsort(-sure, kind="stable")
+    sure, right = sure[order], right[order]
+    fewest = ceil(log(1 - certainty) / log(precision))
+    best: tuple[int, float, int] | None = None
+    count = fewest
+    while count <= len(sure) and sure[count - 1] >= 0.5:
+        wrong = int((~right[:count]).sum())
+        bound = _lower_bound(count, wrong, certainty)
+        if bound < precision:
+            break
+        best = (count, bound, wrong)
+        count += max(1, fewest // 6)
+    undecided = reviewer.offered & np.isnan(reviewer.decided) & ~reviewer.unsure
+    if best is None:
+        likely = int((sure >= 0.5).sum())
+        count = min(fewest, likely)
+        wrong = int((~right[:count]).sum())
+        needed = _fewest_with(wrong, precision, certainty) - count
+        bound = _lower_bound(count, wrong, certainty)
+        nothing = np.empty(0, np.int64)
+        return AutoResolve(
+            verdict, precision, None, bound, count, wrong, max(needed, 1), nothing, nothing
+        )
+    count, bound, wrong = best
+    cut = float(sure[count - 1])
+    found = np.nonzero(undecided & (toward >= cut))
+    return AutoResolve(verdict, precision, cut, bound, count, wrong, 0, *found)
+
+
+def _audited(reviewer: Reviewer) -> tuple[Rows, Rows]:
+    """Return the sampled cells that form a random sample: no cell before them is unanswered."""
+    order = audit_order(reviewer)
+    waiting = reviewer.offered & np.isnan(reviewer.decided) & ~reviewer.unsure
+    reached = order[waiting].max(initial=-1.0)
+    drawn = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
+    rows, labels = np.nonzero(drawn & (order > reached))
+    return rows, labels
+
+
+def _lower_bound(count: int, wrong: int, certainty: float) -> float:
+    """Return the Clopper-Pearson bound: with this certainty the share of right ones is larger."""
+    if count == 0 or wrong == count:
+        return 0.0
+    return float(beta.ppf(1 - certainty, count - wrong, wrong + 1))
+
+
+def _fewest_with(wrong: int, precision: float, certainty: float) -> int:
+    """Return how many cells, so many of them wrong, are enough for the bound."""
+    low, high = wrong, 64
+    while _lower_bound(high, wrong, certainty) < precision:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = _lower_bound(middle, wrong, certainty) >= precision
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def _mean(values: npt.NDArray[Any], otherwise: float) -> float:
+    return float(values.mean()) if values.size else otherwise

@@ -1,0 +1,51 @@
+"""A panel of sliders that answer while they are dragged, and never queue up.
+
+Streamlit's own sliders send whatever they pass; here the browser sends the latest position, and the
+next one only when the answer to it has been drawn.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import streamlit as st
+
+from plain_app import state
+from plain_app.services.lens import Slider
+
+_HERE = Path(__file__).parent
+
+
+class Move(NamedTuple):
+    """The last move of a hand: which slider, and where all of them stand."""
+
+    number: int
+    name: str
+    places: dict[str, int]
+
+
+def sliders(panel: Sequence[Slider], answered: int, key: str) -> None:
+    """Draw the panel; call it last, when what the move `answered` changes has been drawn."""
+    data = {"sliders": [one._asdict() for one in panel], "answered": answered}
+    _component()(key=key, data=data, on_moved_change=_nothing)
+
+
+def last_move(key: str) -> Move | None:
+    """Return the move that made this rerun, if one did."""
+    moved = (state.recall(key) or {}).get("moved")
+    if not moved:
+        return None
+    return Move(int(moved["number"]), str(moved["name"]), dict(moved["places"]))
+
+
+def _nothing() -> None:
+    """Streamlit sends events only to components with a callback; the value is read instead."""
+
+
+@cache
+def _component() -> Any:
+    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("panel.js", "panel.css"))
+    return st.components.v2.component(
+        "plain_sliders", html='<div class="panel" data-part="panel"></div>', css=css, js=js
+    )

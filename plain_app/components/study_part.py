@@ -1,0 +1,524 @@
+"""The search: set up a study, watch it live, and go from its trials to runs and comparisons."""
+
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from core.config import PlainConfig
+from core.errors import PlainError
+from core.tuning import PAPER_GRID, RANGES_OF, SENSITIVITY, Parameter, Study, StudySettings, Trial
+from core.tuning.space import sensitivity
+from plain_app import state
+from plain_app.charts import study as charts
+from plain_app.components import links
+from plain_app.components.cards import Figure, duration, figure_row, state_badge
+from plain_app.components.errors import error_guard, show_error
+from plain_app.components.settings import FIELDS
+from plain_app.services import runs, studies
+from plain_app.services.studies import title
+
+STUDY, PICKED, REFUSAL = "tune.study", "tune.picked", "tune.refusal"
+TICK_SECONDS = 2.0
+ONE_CLICK = {
+    "gamma": "γ sensitivity",
+    "n_steps": "T sensitivity",
+    "k": "k sensitivity",
+    "loss": "Four losses",
+}
+OBJECTIVES = {
+    "truth": "truth",
+    "decisions": "decisions of people",
+    "consistency": "consistency with candidates",
+}
+STANDINGS = {"working": "running"}  # as the badges of runs say it
+
+
+def draw_search(fingerprint: str) -> None:
+    """Draw the studies on a data set and the chosen one."""
+    rows = {row.id: row for row in studies.list_studies(fingerprint)}
+    _restore(list(rows))
+    _open_asked()
+    with st.container(horizontal=True, vertical_alignment="bottom", key="tune.head"):
+        st.selectbox(
+            "Study",
+            ["", *rows],
+            format_func=lambda one: title(rows[one])[:60] if one in rows else "new study",
+            key=STUDY,
+            width=320,
+            on_change=on_study,
+        )
+        _draw_one_click(fingerprint)
+    refusal = state.recall(REFUSAL)
+    if refusal is not None:
+        show_error(PlainError(*refusal), "tune.study_refused")
+    chosen = state.recall(STUDY)
+    if chosen:
+        _draw_study(chosen)
+    else:
+        _draw_new(fingerprint)
+
+
+def _restore(ids: list[str]) -> None:
+    """Take the study of the address in a new session, and keep the address right."""
+    if state.recall(STUDY) is None:
+        state.remember(STUDY, st.query_params.get("study", ""))
+    if state.recall(STUDY) not in ids:
+        state.remember(STUDY, "")
+    if state.recall(STUDY):
+        st.query_params["study"] = state.recall(STUDY)
+    elif "study" in st.query_params:
+        del st.query_params["study"]
+
+
+def _open_asked() -> None:
+    """Open the trial that a link names as a run."""
+    number = st.query_params.get("open", "")
+    if not number:
+        return
+    del st.query_params["open"]
+    if state.recall(STUDY) and number.isdecimal():
+        study = studies.read(state.recall(STUDY))
+        for trial in study.trials:
+            if trial.number == int(number):
+                _open_run(study, trial)
+
+
+def _open_run(study: Study, trial: Trial) -> None:
+    links.open_run(studies.open_run(study, trial))
+
+
+# --- a new study ---------------------------------------------------------------------------------
+
+
+def _draw_one_click(fingerprint: str) -> None:
+    for name, text in ONE_CLICK.items():
+        st.button(
+            text,
+            key=f"tune.click_{name}",
+            help=f"Try {len(SENSITIVITY[name])} values of one setting, all else as in the preset: "
+            "the paper's Figure 2 and Appendix B.",
+            on_click=on_one_click,
+            args=(fingerprint, name),
+        )
+
+
+def _draw_new(fingerprint: str) -> None:
+    st.subheader("New study")
+    judges = studies.objectives(fingerprint)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="tune.new"):
+        st.selectbox("Start from", runs.presets(), key="tune.base", width=120, help=_BASE_HELP)
+        st.selectbox("Judge by", judges, format_func=OBJECTIVES.get, key="tune.judge", width=190)
+        st.number_input("Trials", 1, 10_000, 30, key="tune.trials", width=100)
+        st.number_input(
+            "Minutes", 0.0, 10_000.0, 0.0, key="tune.minutes", width=110, help=_TIME_HELP
+        )
+        st.number_input(
+            "At once", 1, 64, studies.n_cores(), key="tune.workers", width=110, help=_WORKERS_HELP
+        )
+        st.toggle("Prune", True, key="tune.prune", help="End trials early that fall behind.")
+        st.text_input("Name", key="tune.name", max_chars=80, placeholder="optional", width=120)
+        st.button(
+            "Start the search",
+            key="tune.start",
+            type="primary",
+            icon=":material/search:",
+            on_click=on_start,
+            args=(fingerprint,),
+        )
+    st.caption(studies.explain(state.recall("tune.judge") or judges[0], fingerprint))
+    names = st.multiselect(
+        "Settings to search",
+        list(RANGES_OF),
+        default=list(PAPER_GRID),
+        key="tune.searched",
+        format_func=_label,
+        help="The paper tunes α, β and η; these are its ranges.",
+    )
+    if names:
+        _draw_ranges(names)
+
+
+_BASE_HELP = (
+    "Settings that are not searched are the preset's; its own settings are the first trial."
+)
+_TIME_HELP = "0 searches until all trials are done."
+_WORKERS_HELP = "Processes; one per core is best."
+
+
+def _draw_ranges(names: list[str]) -> None:
+    """Let change where each setting is searched."""
+    rows = [_range_row(name) for name in names]
+    st.data_editor(
+        pd.DataFrame(rows),
+        hide_index=True,
+        disabled=["setting"],
+        key=f"tune.ranges_{'_'.join(names)}",
+        row_height=30,
+        column_config={
+            "setting": st.column_config.TextColumn(width="small"),
+            "from": st.column_config.NumberColumn(format="%g", width="small"),
+            "to": st.column_config.NumberColumn(format="%g", width="small"),
+            "logarithmic": st.column_config.CheckboxColumn(width="small"),
+            "choices": st.column_config.TextColumn(help="Comma-separated, instead of a range"),
+        },
+    )
+
+
+def _range_row(name: str) -> dict[str, Any]:
+    known = RANGES_OF[name]
+    return {
+        "setting": name,
+        "from": known.get("low"),
+        "to": known.get("high"),
+        "logarithmic": bool(known.get("log")),
+        "choices": ", ".join(map(str, known.get("choices", ()))),
+    }
+
+
+def _parameters() -> tuple[Parameter, ...]:
+    """Return what the form says is searched."""
+    names = list(state.recall("tune.searched", list(PAPER_GRID)))
+    edited = (state.recall(f"tune.ranges_{'_'.join(names)}") or {}).get("edited_rows", {})
+    found = []
+    for at, name in enumerate(names):
+        row = _range_row(name) | edited.get(at, {})
+        choices = tuple(
+            _choice(name, one) for one in (row["choices"] or "").split(",") if one.strip()
+        )
+        limits = (
+            {} if choices else {"low": row["from"], "high": row["to"], "log": row["logarithmic"]}
+        )
+        found.append(Parameter(name=name, choices=choices, **limits))
+    return tuple(found)
+
+
+def _choice(name: str, text: str) -> Any:
+    text = text.strip()
+    if text.lower() in ("none", "converged"):
+        return "none" if name in ("balance", "disambiguation") else None
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _label(name: str) -> str:
+    symbol = FIELDS[name].get("symbol")
+    return f"{symbol} · {name}" if symbol and symbol != name else name
+
+
+def _base() -> PlainConfig:
+    known = runs.presets()
+    chosen = state.recall("tune.base")
+    return runs.preset(chosen if chosen in known else known[0])
+
+
+def on_start(fingerprint: str) -> None:
+    """Start what the form says, or say why not."""
+    minutes = float(state.recall("tune.minutes") or 0)
+    judge = state.recall("tune.judge") or studies.objectives(fingerprint)[0]
+
+    def settings() -> StudySettings:
+        return StudySettings(
+            base=_base(),
+            parameters=_parameters(),
+            objective=judge,
+            n_trials=int(state.recall("tune.trials") or 30),
+            timeout=60 * minutes or None,
+            prune=bool(state.recall("tune.prune", True)),
+            n_workers=int(state.recall("tune.workers") or studies.n_cores()),
+        )
+
+    _start(fingerprint, settings, str(state.recall("tune.name") or "").strip() or "search")
+
+
+def on_one_click(fingerprint: str, name: str) -> None:
+    """Start one of the paper's studies."""
+    judge = studies.objectives(fingerprint)[0]
+    more = {"n_workers": min(studies.n_cores(), len(SENSITIVITY[name]))}
+    _start(fingerprint, lambda: sensitivity(name, _base(), judge, **more), ONE_CLICK[name])
+
+
+def _start(fingerprint: str, settings: Any, name: str) -> None:
+    state.forget(REFUSAL, PICKED)
+    try:
+        state.remember(STUDY, studies.start(fingerprint, settings(), name))
+    except PlainError as error:
+        state.remember(REFUSAL, (error.title, error.detail, error.hint))
+
+
+def on_study() -> None:
+    state.forget(REFUSAL, PICKED)
+
+
+# --- a study -------------------------------------------------------------------------------------
+
+
+def _draw_study(study_id: str) -> None:
+    with error_guard("tune.study"):
+        is_live = studies.read(study_id).standing == "working"
+        st.fragment(_draw_live, run_every=TICK_SECONDS if is_live else None)(study_id, is_live)
+
+
+def _draw_live(study_id: str, was_live: bool) -> None:
+    """Draw what changes while a study is at work."""
+    with error_guard("tune.live"):
+        study = studies.read(study_id)
+        if was_live != (study.standing == "working"):
+            st.rerun()
+        _draw_progress(study)
+        if not study.finished:
+            with st.container(border=True, height=charts.HEIGHT, key="tune.waiting"):
+                st.caption(_waiting(study))
+            return
+        part = st.segmented_control(
+            "Plot",
+            list(PLOTS),
+            key="tune.plot",
+            default="History",
+            required=True,
+            label_visibility="collapsed",
+        )
+        PLOTS[part or "History"](study)
+        _draw_trials(study)
+
+
+def _waiting(study: Study) -> str:
+    if study.standing == "working":
+        return "Plots appear with the first finished trial."
+    return f"No trial has finished. {studies.worker_log(study.row.id, 400)}"
+
+
+def _draw_progress(study: Study) -> None:
+    settings, best = study.settings, study.best
+    with st.container(horizontal=True, vertical_alignment="center", key="tune.bar"):
+        state_badge(STANDINGS.get(study.standing, study.standing))
+        total = settings.n_trials
+        part = study.n_done / total if total else 0.0
+        st.progress(min(1.0, part), text=f"{study.n_done} of {total or '…'} trials")
+        if study.standing == "working":
+            st.button("Stop", key="tune.stop", on_click=studies.stop, args=(study.row.id,))
+        elif study.standing in ("stopped", "interrupted"):
+            st.button(
+                "Resume",
+                key="tune.resume",
+                type="primary",
+                on_click=on_resume,
+                args=(study.row.id,),
+            )
+    first = next((one for one in study.finished if one.number == 0), None)
+    spent = sum(one.seconds or 0 for one in study.trials)
+    is_grid = bool(settings.points)
+    figures = [
+        Figure("finished", str(len(study.finished))),
+        Figure("pruned", str(study.n_done - len(study.finished)), "Ended early, behind the others"),
+        Figure("time of trials", duration(spent)),
+        Figure("best, tuned on", _number(best and best.value), _words(best)),
+        Figure("best, held out", _number(best and best.reported), "On cells nothing was chosen by"),
+    ]
+    if first is not None and not is_grid:
+        figures.append(Figure("preset, held out", _number(first.reported), _words(first)))
+    figure_row(figures, "tune.study_figures")
+    st.caption(studies.explain(settings.objective, study.row.fingerprint))
+
+
+def _number(value: float | None) -> str:
+    return "…" if value is None else f"{value:.4f}"
+
+
+def _words(trial: Trial | None) -> str | None:
+    return None if trial is None else f"Trial {trial.number}: {charts.words(trial)}"
+
+
+def _plot(figure: go.Figure, key: str) -> None:
+    """Draw a figure whose points are trials; what is lassoed or clicked is listed below."""
+    st.plotly_chart(
+        figure,
+        key=key,
+        on_select=lambda: on_pick(key),
+        selection_mode=("points", "box", "lasso"),
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]},
+    )
+
+
+def _draw_history(study: Study) -> None:
+    _plot(charts.history_figure(charts.history_points(study)), "tune.history")
+
+
+def _draw_curves(study: Study) -> None:
+    figure = charts.curves_figure(charts.curves_points(study))
+    st.plotly_chart(figure, key="tune.curves")
+
+
+def _draw_slice(study: Study) -> None:
+    _plot(charts.slice_figure(charts.setting_points(study)), "tune.slice")
+
+
+def _draw_parallel(study: Study) -> None:
+    figure = charts.parallel_figure(charts.setting_points(study))
+    st.plotly_chart(figure, key="tune.parallel")
+
+
+def _draw_importance(study: Study) -> None:
+    shares = studies.importances(study)
+    if not shares:
+        st.caption("Importance needs a few finished trials that differ.")
+        return
+    st.plotly_chart(charts.importance_figure(shares), key="tune.importance")
+    st.caption("How much each setting decides whether a trial is among the best (PED-ANOVA).")
+
+
+def _draw_contour(study: Study) -> None:
+    names = [one.name for one in study.settings.parameters]
+    if len(names) < 2:
+        st.caption("A contour needs two searched settings.")
+        return
+    with st.container(horizontal=True):
+        x = st.selectbox("Across", names, 0, key="tune.contour_x", width=180)
+        others = [name for name in names if name != x]
+        y = st.selectbox("Up", others, 0, key="tune.contour_y", width=180)
+    _plot(charts.contour_figure(charts.contour_points(study, x, y)), "tune.contour")
+
+
+def _draw_pareto(study: Study) -> None:
+    with st.container(horizontal=True):
+        x = st.selectbox("Across", ["smoothness", "seconds"], 0, key="tune.pareto_x", width=180)
+    _plot(charts.pareto_figure(charts.pareto_points(study, x)), "tune.pareto")
+
+
+def _draw_robustness(study: Study) -> None:
+    found = studies.badges(study)
+    total = max(found.robust_true + found.robust_false + found.depends, 1)
+    figures = [
+        Figure("good trials", str(found.n_trials), "The best quarter, five at least"),
+        Figure("robust true", _share(found.robust_true, total), "Nine of ten good trials keep it"),
+        Figure("robust false", _share(found.robust_false, total), "Nine of ten reject it"),
+        Figure("depends", _share(found.depends, total), "It depends on a setting"),
+    ]
+    figure_row(figures, "tune.robustness")
+    st.caption(
+        "Cells that depend on a setting are those worth a person's look. Review can list and order "
+        "by it."
+    )
+
+
+def _share(count: int, total: int) -> str:
+    return f"{count:,} · {100 * count / total:.0f} %"
+
+
+PLOTS = {
+    "History": _draw_history,
+    "Learning curves": _draw_curves,
+    "By setting": _draw_slice,
+    "Parallel": _draw_parallel,
+    "Contour": _draw_contour,
+    "Importance": _draw_importance,
+    "Two measures": _draw_pareto,
+    "Robustness": _draw_robustness,
+}
+
+
+# --- its trials ----------------------------------------------------------------------------------
+
+
+def _draw_trials(study: Study) -> None:
+    """List the lassoed trials, or the best ones; go on with those chosen in the list."""
+    picked = set(state.recall(PICKED) or ())
+    listed = [one for one in study.trials if one.number in picked] or study.good
+    what = (
+        f"{len(listed)} trials picked in the plot" if picked else f"The {len(listed)} best trials"
+    )
+    with st.container(horizontal=True, vertical_alignment="center", key="tune.picked_bar"):
+        st.caption(what)
+        if picked:
+            st.button("Clear", key="tune.clear", type="tertiary", on_click=on_clear)
+        _draw_trial_actions(study, listed)
+    table = pd.DataFrame([_trial_row(study, one) for one in listed])
+    st.dataframe(
+        table,
+        hide_index=True,
+        row_height=28,
+        height=min(38 + 28 * len(table), 280),
+        key="tune.trials_table",
+        on_select="rerun",
+        selection_mode="multi-row",
+        column_config={
+            "value": st.column_config.NumberColumn(format="%.4f"),
+            "run": st.column_config.LinkColumn("", display_text="Open as run", width=90),
+        },
+    )
+
+
+def _draw_trial_actions(study: Study, listed: list[Trial]) -> None:
+    rows = (state.recall("tune.trials_table") or {}).get("selection", {}).get("rows", [])
+    chosen = [listed[at] for at in rows if at < len(listed)] or listed
+    one = chosen[0]
+    done = [trial for trial in chosen if trial.state == "finished"][:8]
+    if st.button(
+        f"Open trial {one.number} as a run", key="tune.open", icon=":material/open_in_new:"
+    ):
+        _open_run(study, one)
+    if len(done) > 1 and st.button(f"Compare {len(done)}", key="tune.compare"):
+        links.open_comparison([f"{study.row.id}.{trial.number}" for trial in done])
+    with st.popover(f"Save trial {one.number} as preset", key="tune.save_trial"):
+        st.text_input("Name", key="tune.trial_preset", max_chars=80)
+        st.button("Save", key="tune.save_trial_preset", on_click=on_save, args=(study, one))
+    st.download_button(
+        "Report",
+        lambda: studies.report(study.row.id),
+        f"study-{study.row.id}.html",
+        "text/html",
+        key="tune.report",
+        help="One HTML file with all plots",
+    )
+
+
+def _trial_row(study: Study, trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "state": trial.state,
+        "value": trial.value,
+        **{name: charts.text(value) for name, value in trial.values.items()},
+        "smoothness": None if trial.smoothness is None else round(trial.smoothness, 4),
+        "seconds": None if trial.seconds is None else round(trial.seconds, 1),
+        "note": trial.note[:200],
+        "run": links.trial_address(study.row.id, trial.number),
+    }
+
+
+def on_pick(key: str) -> None:
+    """List the trials that were lassoed or clicked."""
+    points = (state.recall(key) or {}).get("selection", {}).get("points", [])
+    numbers = {_number_of(one.get("customdata")) for one in points} - {None}
+    state.remember(PICKED, sorted(numbers))
+
+
+def _number_of(data: Any) -> int | None:
+    data = next(iter(data.values()), None) if isinstance(data, dict) else data
+    data = data[0] if isinstance(data, list) and data else data
+    return int(data) if isinstance(data, int | float) else None
+
+
+def on_clear() -> None:
+    state.forget(PICKED, "tune.history", "tune.slice", "tune.contour", "tune.pareto")
+
+
+def on_resume(study_id: str) -> None:
+    studies.resume(study_id)
+
+
+def on_save(study: Study, trial: Trial) -> None:
+    try:
+        runs.save_preset(
+            str(state.recall("tune.trial_preset") or ""), studies.config_of(study, trial)
+        )
+    except PlainError as error:
+        st.toast(error.title, icon=":material/error:")
+    else:
+        st.toast("Saved: it is among the presets in Train.", icon=":material/check:")

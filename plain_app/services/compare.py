@@ -1,0 +1,173 @@
+"""What Compare asks: runs and trials of one data set as equals. Never loads torch or faiss."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import streamlit as st
+
+from core import tuning
+from core.config import ABLATIONS, PlainConfig
+from core.metrics import f1, roc_auc
+from core.tuning.objectives import read_verdicts
+from plain_app.charts.compare import Curve, DisagreementPoints, disagreement_points
+from plain_app.charts.instance_map import colour_numbers
+from plain_app.services import data, explore, maps, runs, studies
+from plain_app.services.maps import PackedMap
+from plain_app.services.workspace import list_runs, workspace
+
+MAX_COMPARED = 8
+CUT = 0.5
+
+
+class Subject(NamedTuple):
+    """A run, or a trial of a study: its settings, confidences and curves."""
+
+    key: str  # a run's id, or <study id>.<trial number>
+    title: str
+    config: PlainConfig
+    confidences: npt.NDArray[Any]  # of all candidate cells
+    curves: dict[str, Curve]
+
+    @property
+    def run_id(self) -> str | None:
+        return None if "." in self.key else self.key
+
+
+class Figures(NamedTuple):
+    """How one subject stands."""
+
+    kept: int
+    agreement: float | None  # with decisions, at the cut
+    decided_auc: float | None
+    truth_auc: float | None
+    truth_f1: float | None
+
+
+def choices(fingerprint: str) -> dict[str, str]:
+    """Return the runs that can be compared, with their titles, the newest first."""
+    ready = [run for run in list_runs(fingerprint) if explore.situation(run.id)[0] == "ready"]
+    return {run.id: runs.title(run) for run in ready}
+
+
+def variants() -> list[str]:
+    """Return what can be trained to be compared: presets, and the paper's ablations."""
+    return [*runs.presets(), *(name for name in ABLATIONS if name != "PLAIN")]
+
+
+def start(fingerprint: str, variant: str) -> str:
+    """Train a variant; ablations are of the first preset. Return the run's id."""
+    known = runs.presets()
+    config = runs.preset(variant if variant in known else known[0])
+    changed = PlainConfig(**{**config.model_dump(), **ABLATIONS.get(variant, {})})
+    return runs.start(fingerprint, changed, variant)
+
+
+def has_ended(run_id: str) -> bool:
+    """Whether a run is over; one that waits in the queue is started if it can be."""
+    runs.tend()
+    return not runs.is_held(runs.get(run_id))
+
+
+def trial_titles(keys: list[str], fingerprint: str) -> dict[str, str]:
+    """Return those keys that are trials on this data, with their titles."""
+    known = {row.id: row for row in studies.list_studies(fingerprint)}
+    found = {}
+    for key in keys:
+        study_id, _, number = key.partition(".")
+        if study_id in known and number.isdecimal():
+            found[key] = f"{studies.title(known[study_id])} trial {number}"
+    return found
+
+
+def subject(key: str) -> Subject | None:
+    """Return one run or trial; none when it has no results here."""
+    return (
+        _trial(str(workspace().folder), key) if "." in key else _run(str(workspace().folder), key)
+    )
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _run(folder: str, key: str) -> Subject | None:
+    results = explore.explored(key)
+    told = runs.story(key).epochs
+    curves: dict[str, Curve] = {
+        "loss": [(one.epoch, one.loss) for one in told],
+        "entropy": [(one.epoch, one.entropy) for one in told],
+        "cells that changed sides": [(one.epoch, one.cells_changed) for one in told],
+        "AUC": [(one.epoch, one.metrics["auc"]) for one in told if one.metrics],
+    }
+    cells = results.confidences[results.dataset.candidates > 0]
+    return Subject(key, runs.title(results.run), results.run.config, cells, curves)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _trial(folder: str, key: str) -> Subject | None:
+    study_id, _, number = key.partition(".")
+    study = studies.read(study_id)
+    trial = next((one for one in study.finished if one.number == int(number)), None)
+    cells = tuning.trial_confidences(workspace(), study_id, int(number))
+    if trial is None or cells is None:
+        return None
+    title = f"{studies.title(study.row)} trial {number}"
+    return Subject(key, title, studies.config_of(study, trial), cells, {"value": trial.curve})
+
+
+def settings_that_differ(subjects: list[Subject]) -> dict[str, list[Any]]:
+    """Return the settings that are not the same everywhere."""
+    dumped = [one.config.model_dump() for one in subjects]
+    return {
+        name: [settings[name] for settings in dumped]
+        for name in dumped[0]
+        if any(settings[name] != dumped[0][name] for settings in dumped)
+    }
+
+
+def disagreement(fingerprint: str, subjects: list[Subject]) -> DisagreementPoints:
+    """Return the cells on which they disagree."""
+    keys = tuple(one.key for one in subjects)
+    return _disagreement(str(workspace().folder), fingerprint, keys)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _disagreement(folder: str, fingerprint: str, keys: tuple[str, ...]) -> DisagreementPoints:
+    cells = runs.cells(fingerprint)
+    read = [subject(key) for key in keys]
+    stacked = np.stack([one.confidences for one in read if one is not None])
+    return disagreement_points(stacked, cells.rows, len(cells.ids), CUT)
+
+
+def figures(fingerprint: str, one: Subject) -> Figures:
+    """Return what a subject keeps, and how well that agrees with decisions and truth."""
+    return _figures(
+        str(workspace().folder), fingerprint, one.key, workspace().decisions.count(fingerprint)
+    )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _figures(folder: str, fingerprint: str, key: str, count: int) -> Figures:
+    one, dataset = subject(key), data.load(fingerprint)
+    assert one is not None
+    said_of = np.zeros(dataset.candidates.shape, np.float32)
+    said_of[dataset.candidates > 0] = one.confidences
+    agreement = decided_auc = truth_auc = truth_f1 = None
+    verdicts = read_verdicts(workspace(), dataset)
+    if len(verdicts.rows):
+        said = said_of[verdicts.rows, verdicts.labels]
+        agreement = float(((said >= CUT) == verdicts.kept).mean())
+        decided_auc = roc_auc(verdicts.kept, said)
+    if dataset.truth is not None:
+        truth_auc = roc_auc(dataset.truth[dataset.candidates > 0], one.confidences)
+        truth_f1 = f1(dataset.truth, said_of >= CUT)
+    return Figures(int((one.confidences >= CUT).sum()), agreement, decided_auc, truth_auc, truth_f1)
+
+
+def disagreement_map(
+    run_id: str, subjects: list[Subject], found: DisagreementPoints
+) -> PackedMap | None:
+    """Return a run's map, coloured by how many of an instance's cells they disagree on."""
+    counts = np.where(found.by_instance > 0, found.by_instance, np.nan)
+    most = float(found.by_instance.max(initial=1))
+    title = "Cells on which they disagree"
+    colours = colour_numbers(counts, title, "amount", (0.0, max(most, 1.0)), "none")
+    return maps.packed_as(run_id, colours, ",".join(one.key for one in subjects))

@@ -1,0 +1,199 @@
+"""How far a review can be trusted, and when it is done: agreement, contradictions, estimates.
+
+All of it follows the board of a run, so it is as new as the newest decision.
+"""
+
+from typing import Any, Literal, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+import pandas as pd
+
+from core.review import (
+    AutoResolve,
+    Contradiction,
+    Disagreement,
+    RemainingFalse,
+    auto_resolve,
+    clicks_left,
+    contradictions,
+    disagreements,
+    measure_agreement,
+    remaining_false,
+)
+from core.store import Decision, LabelChange
+from plain_app.services.review import Board, board
+from plain_app.services.workspace import workspace
+
+MAX_LISTED = 300
+KINDS = {
+    "near": "near-duplicates decided differently",
+    "rule": "against a rule of the labels",
+    "model": "against a very sure model",
+}
+AUTO = "auto-resolve"
+
+
+class Done(NamedTuple):
+    """How much is left to do."""
+
+    remaining: RemainingFalse
+    n_clicks: int
+    table: pd.DataFrame
+
+
+def agreement_table(fingerprint: str) -> pd.DataFrame:
+    """Return how far people agree, over all labels and by label."""
+    found = measure_agreement(workspace().decisions.by_annotator(fingerprint))
+    return pd.DataFrame(
+        [("all labels" if one.label is None else one.label[:60], *_figures(one)) for one in found],
+        columns=["label", "shared cells", "disagreed", "alpha", "kappa"],
+    )
+
+
+def _figures(one: Any) -> tuple[int, int, float, float]:
+    return one.n_shared, one.n_disagreed, one.alpha, one.kappa
+
+
+def differing(fingerprint: str) -> list[Disagreement]:
+    """Return the cells on which people differ, those nobody adjudicated first."""
+    return disagreements(workspace().decisions.by_annotator(fingerprint))[:MAX_LISTED]
+
+
+def decide(
+    found: tuple[str, str],
+    cells: list[tuple[str, str]],
+    verdict: Literal["keep", "reject"],
+    annotator: str,
+    *,
+    adjudicates: bool,
+) -> None:
+    """Store one verdict for some cells, given by instance id and label; `found` is data and run."""
+    fingerprint, run_id = found
+    batch = uuid4().hex
+    workspace().decisions.add_many(
+        Decision(
+            fingerprint=fingerprint,
+            run_id=run_id,
+            instance_id=instance,
+            label=label,
+            verdict=verdict,
+            annotator=annotator,
+            adjudicates=adjudicates,
+            batch=batch,
+        )
+        for instance, label in cells
+    )
+
+
+def contradicting(run_id: str) -> list[Contradiction]:
+    """Return decisions that do not fit, the strongest first."""
+    return contradictions(board(run_id).reviewer, MAX_LISTED)
+
+
+def contradiction_table(run_id: str, found: list[Contradiction]) -> pd.DataFrame:
+    """Return contradictions as rows for a table."""
+    now = board(run_id)
+    dataset = now.results.dataset
+    rows = []
+    for one in found:
+        cells = [
+            f"{dataset.ids[i][:40]} · {dataset.label_names[j][:40]}: {_said(now, i, j)}"
+            for i, j in one.cells
+        ]
+        rows.append((KINDS[one.kind], *cells, *[""] * (2 - len(cells)), one.strength))
+    return pd.DataFrame(rows, columns=["what", "decision", "beside", "strength"])
+
+
+def _said(now: Board, i: int, j: int) -> str:
+    value = now.reviewer.decided[i, j]
+    return "open" if np.isnan(value) else "keep" if value else "reject"
+
+
+def names_of(run_id: str, found: Contradiction) -> list[tuple[str, str]]:
+    """Return the cells of a contradiction by instance id and label."""
+    dataset = board(run_id).results.dataset
+    return [(dataset.ids[i], dataset.label_names[j]) for i, j in found.cells]
+
+
+# ------------------------------------------------------------------------------------ finishing
+
+
+def how_far(run_id: str, target: float) -> Done:
+    """Return what is still false, and how many decisions it takes to a share of right cells."""
+    now = board(run_id)
+    found = remaining_false(now.reviewer)
+    table = pd.DataFrame(
+        {
+            "label": [name[:60] for name in now.results.dataset.label_names],
+            "kept unseen": found.n_kept,
+            "audited": found.n_audited,
+            "false ≈": found.estimate,
+            "at least": found.low,
+            "at most": found.high,
+        }
+    ).sort_values("false ≈", ascending=False)
+    return Done(found, clicks_left(now.reviewer, target), table)
+
+
+def resolvable(run_id: str, precision: float, verdict: Literal["keep", "reject"]) -> AutoResolve:
+    """Return what may be decided unseen at this precision, or what is missing for it."""
+    return auto_resolve(board(run_id).reviewer, precision, verdict)
+
+
+def resolve_rest(run_id: str, precision: float, annotator: str) -> int:
+    """Decide unseen what is guaranteed at this precision; return how many cells that was.
+
+    Stored as decisions of their own annotator and as one batch, so all of it can be undone.
+    """
+    now = board(run_id)
+    run, dataset = now.results.run, now.results.dataset
+    batch, made = uuid4().hex, list[Decision]()
+    verdicts: tuple[Literal["keep", "reject"], ...] = ("keep", "reject")
+    for verdict in verdicts:
+        found = resolvable(run_id, precision, verdict)
+        made += [
+            Decision(
+                fingerprint=run.fingerprint,
+                run_id=run.id,
+                instance_id=dataset.ids[i],
+                label=dataset.label_names[j],
+                verdict=verdict,
+                annotator=f"{AUTO} ({annotator})",
+                confidence=float(now.reviewer.confidences[i, j]),
+                shown=False,
+                batch=batch,
+            )
+            for i, j in zip(found.rows, found.labels, strict=True)
+        ]
+    if made:
+        workspace().decisions.add_many(made)
+    return len(made)
+
+
+def undo_resolved(fingerprint: str, annotator: str) -> None:
+    """Take back everything this person had decided unseen."""
+    name = f"{AUTO} ({annotator})"
+    made = workspace().decisions.by_annotator(fingerprint).get(name, [])
+    workspace().decisions.undo(made, name)
+
+
+def n_resolved(fingerprint: str, annotator: str) -> int:
+    """Return how many decisions auto-resolve made for this person that stand."""
+    name = f"{AUTO} ({annotator})"
+    return len(workspace().decisions.by_annotator(fingerprint).get(name, []))
+
+
+# --------------------------------------------------------------------------------------- labels
+
+
+def label_names(run_id: str) -> tuple[list[str], list[str]]:
+    """Return the data's labels, and what each is called now."""
+    results = board(run_id).results
+    names = list(results.dataset.label_names)
+    return names, workspace().labels.names(results.run.fingerprint, names)
+
+
+def label_changes(fingerprint: str) -> list[LabelChange]:
+    """Return every renaming and merging, the newest first."""
+    return workspace().labels.history(fingerprint)[::-1]

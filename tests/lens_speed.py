@@ -1,0 +1,67 @@
+"""Times the lens as the server draws it: `python tests/lens_speed.py [MOVES]`.
+
+A run is made on synthetic data of 7,000 x 11 and of 7,000 x 159; sliders move at random; timed is
+the whole rerun of the page's fragment, charts and tables included.
+"""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
+
+import numpy as np  # noqa: E402
+from finished_run import finished_run  # noqa: E402
+from streamlit.testing.v1 import AppTest  # noqa: E402
+
+from core.bench.data import clusters  # noqa: E402
+from core.dataset import CandidateDataset  # noqa: E402
+from core.graphs import build_instance_graph  # noqa: E402
+from core.store import Workspace  # noqa: E402
+from core.worker import keep_neighbors  # noqa: E402
+
+
+def page() -> None:
+    import os
+
+    from plain_app.components.lens_part import draw_lens
+    from plain_app.services.workspace import workspace
+
+    draw_lens(workspace().runs.get(os.environ["LENS_RUN"]))
+
+
+def measure(n_labels: int, moves: int) -> None:
+    one = clusters(7000, 64, n_labels)
+    dataset = CandidateDataset(one.X, one.noisy(3, 0), truth=one.truth)
+    with tempfile.TemporaryDirectory() as folder:
+        space = Workspace(folder)
+        graph = build_instance_graph(dataset.features)
+        run_id = finished_run(space, dataset, instance_graph=graph)
+        keep_neighbors(space, run_id)
+        os.environ |= {"PLAIN_WORKSPACE": folder, "LENS_RUN": run_id}
+        app = AppTest.from_function(page, default_timeout=60).run()
+        rng, spent = np.random.default_rng(0), []
+        names = ("alpha", "beta", "eta", "k", "rho", "threshold")
+        limits = dict(zip(names, (20, 20, 20, 49, 11, 48), strict=True))
+        for _ in range(moves):
+            name = names[rng.integers(len(names))]
+            places = {name: int(rng.integers(limits[name]))}
+            app.session_state["tune.places"] = (run_id, places)
+            app.session_state["tune.moved"] = name
+            start = perf_counter()
+            app.run()
+            spent.append(perf_counter() - start)
+            assert not app.exception
+            assert not app.error
+        p50, p95 = np.percentile(1000 * np.array(spent), (50, 95))
+        cells = int(dataset.candidates.sum())
+        print(f"7,000 x {n_labels} ({cells:,} cells): p50 {p50:.0f} ms, p95 {p95:.0f} ms")
+        space.close()
+
+
+if __name__ == "__main__":
+    for labels in (11, 159):
+        measure(labels, int(sys.argv[1]) if len(sys.argv) > 1 else 60)

@@ -1,0 +1,94 @@
+"""The Compare page: runs and trials side by side."""
+
+import numpy as np
+import pytest
+import streamlit as st
+from app_stages import STATES, texts
+from finished_run import finished_run
+
+from core import tuning
+from core.config import PlainConfig
+from core.store import files
+from core.tuning import StudySettings
+from core.tuning.search import work
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+@pytest.fixture
+def two(stage, small_demo):
+    """Two ended runs of the same data."""
+    return [finished_run(stage.space, small_demo, seed=seed) for seed in (0, 1)]
+
+
+def table_with(app, column: str):
+    return next(one.value for one in app.dataframe if column in one.value)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_draws(stage, open_app, state):
+    stage.set(state)
+    app = open_app("compare")
+    assert not app.exception
+    assert not app.error
+
+
+def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
+    app = open_app("compare")
+    assert not app.exception
+    assert sorted(app.multiselect(key="compare.of").value) == sorted(two)
+    newest, first = (
+        files.read_array(stage.space.runs.folder(run_id) / "confidences.npy")
+        for run_id in two[::-1]
+    )
+    differ = ((newest >= 0.5) != (first >= 0.5)) & (small_demo.candidates > 0)
+    assert table_with(app, "≠ A")["≠ A"].tolist()[1] == f"{differ.sum():,}"
+    cells = table_with(app, "A").query("label == label") if differ.any() else None
+    assert cells is not None
+    assert len(table_with(app, "explore")) == min(200, differ.sum())
+
+
+def test_the_cells_listed_are_those_on_different_sides(two, open_app):
+    table = table_with(open_app("compare"), "explore")
+    assert ((table["A"] >= 0.5) != (table["B"] >= 0.5)).all()
+    spread = np.abs(table["A"] - table["B"])
+    assert (np.diff(spread) <= 1e-6).all()
+
+
+def test_trials_come_by_the_address(stage, open_app, small_demo):
+    fingerprint = stage.space.add_dataset(small_demo, "demo")
+    settings = StudySettings(base=PlainConfig(epochs=2, device="cpu"), n_trials=3)
+    row = tuning.create_study(stage.space, fingerprint, settings, "try")
+    work(stage.space, row.id)
+    app = open_app("compare")
+    app.query_params["of"] = f"{row.id}.0,{row.id}.2"
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="compare.of").value == [f"{row.id}.0", f"{row.id}.2"]
+    assert set(table_with(app, "setting")["setting"]) == {"alpha", "beta", "eta"}
+
+
+def test_an_address_with_runs_that_are_gone_opens_without_them(two, open_app):
+    app = open_app("compare")
+    app.query_params["of"] = f"{two[0]},0000000000000,nothing.7"
+    app.run()
+    assert not app.exception
+    assert app.multiselect(key="compare.of").value == [two[0]]
+    assert "Choose two or more" in texts(app)
+
+
+def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch):
+    monkeypatch.setattr("core.worker.launch", lambda space, run_id: None)
+    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    stage.set("loaded")
+    app = open_app("compare")
+    app.button_group(key="compare.variant").set_value(["DNN", "w/o LS"]).run()
+    app.button(key="compare.start").click().run()
+    assert not app.exception
+    started = {run.name: run.config for run in stage.space.runs.list()}
+    assert started["DNN"].disambiguation == "none"
+    assert started["w/o LS"].beta == 0
