@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Cells: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Order: TypeAlias = Literal[
-    "worth", "false_first", "doubtful", "restless", "label", "contradictions", "audit"
+    "worth", "false_first", "doubtful", "restless", "depends", "label", "contradictions", "audit"
 ]
 State: TypeAlias = Literal["open", "settled", "decided", "unsure"]
 
@@ -85,6 +85,8 @@ def ask(
         return drawn
     taken = {one.row for one in drawn}
     open_[list(taken)] = unaudited[list(taken)] = False
+    if order == "depends" and reviewer.dependence is not None:
+        open_ &= reviewer.dependence > 0  # where all good trials agree there is nothing to ask
     if order == "contradictions":
         return _at_odds(reviewer, may, limit)
     if order == "audit":
@@ -122,6 +124,8 @@ def _worth(
         return -confidences, promises
     if order == "restless" and reviewer.variability is not None:
         return reviewer.variability, promises
+    if order == "depends" and reviewer.dependence is not None:
+        return reviewer.dependence, promises
     return doubt, promises
 
 
