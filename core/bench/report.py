@@ -88,6 +88,18 @@ def effort_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
+def decision_table(timed: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `time_decisions` results; medians and 95th percentiles."""
+    rows = [["labels", "clamped propagation", "with all that is learned", "the next questions"]]
+    for one in timed:
+        row = [" × ".join(f"{size:,}" for size in one["shape"])]
+        for name in ("propagation", "decision"):
+            p50, p95 = (1000 * one["seconds"][f"{name}_p{q}"] for q in (50, 95))
+            row.append(f"{p50:.1f} ms, 95 %: {p95:.1f} ms")
+        rows.append([*row, f"{1000 * one['seconds']['questions']:.0f} ms"])
+    return rows
+
+
 def tuning_table(results: list[dict[str, Any]]) -> Rows:
     """Return one table, header first, of `bench tuning` results."""
     rows = [["seed", "time", "finished", "pruned", "preset, held out", "best, held out"]]

@@ -73,6 +73,7 @@ def effort(
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
     seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -96,8 +97,13 @@ def effort(
             results.append(result)
     wrong = f", wrong {errors:.0%} of the time" if errors else ""
     title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
-    name = f"effort-{errors:g}" if errors else "effort"
-    _report(name, [(title, report.effort_table(results))], results, write, as_json)
+    tables = [(title, report.effort_table(results))]
+    if times:
+        with log.status("Timing decisions …"):
+            timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
+        tables.append(("One decision after 1,000 others", report.decision_table(timed)))
+        results.extend(timed)
+    _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
 
 
 @app.command()
