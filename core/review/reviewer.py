@@ -62,6 +62,8 @@ class Reviewer:
     unsure : (n, L), where a person could not tell
     """
 
+    _fit: Fit
+
     def __init__(
         self,
         dataset: CandidateDataset,
@@ -212,13 +214,15 @@ class Reviewer:
 
     def _start(self) -> Matrix:
         """Return the log-odds before any decision."""
-        p = np.clip(calibrate(self._Y, self._Z_start, self._Y_hat).confidences, 0.005, 0.995)
+        eta = self.propagator.eta
+        p = calibrate(self._Y, self._Z_start, self._Y_hat, eta=eta).confidences
+        p = np.clip(p, 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
 
     def _relearn(self, before: Fit | None = None) -> None:
         everywhere: Rows = np.arange(len(self.decided), dtype=np.int64)
         self._moved: Matrix = self._movement(everywhere)
-        self._fit: Fit = self._learner.fit(self.decided, self._moved, before)
+        self._fit = self._learner.fit(self.decided, self._moved, before)
         self.log_odds = np.zeros(self.decided.shape, np.float32)
         self.confidences = np.zeros(self.decided.shape, np.float32)
         self._estimate(everywhere[:0], range(self.dataset.n_labels))
