@@ -85,8 +85,8 @@ STOPS = (
         "Review",
         ".st-key-review-who, .st-key-review-tools",
         "Answer a few questions",
-        "You are asked where an answer settles most. Keys: y it is there, n it is not, u unsure. "
-        "One answer often settles a dozen other cells.",
+        "You are asked where an answer settles most. Keys: a accepts what is shown, x rejects it, "
+        "u takes back, ? lists the others. One answer often settles a dozen other cells.",
     ),
     Stop(
         "Export",
