@@ -1,5 +1,6 @@
 """The frame: navigation, the step line, and the choices that outlive a page."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from plain_app import state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
 from plain_app.components.tour import draw_tour
-from plain_app.launcher import DEMO_NAME
+from plain_app.launcher import DEMO_NAME, OIDC
 from plain_app.services import runs
 from plain_app.services.workspace import list_annotators, list_datasets, list_runs
 
@@ -47,6 +48,9 @@ def main() -> None:
     st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), icon_image=str(ICON), size="large")
     st.html(STYLE)
+    if os.environ.get(OIDC) and not st.user.is_logged_in:
+        st.button("Log in", key="frame.login", on_click=st.login, type="primary")
+        st.stop()
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
     with error_guard("frame"):
