@@ -22,10 +22,9 @@ import numpy.typing as npt
 from core.dataset import CandidateDataset
 from core.errors import ExportError
 from core.formats import ColumnMapping, write
-from core.propagation import Propagator
-from core.review import Resolution, Reviewer, Threshold, Verdict
+from core.review import Resolution, Threshold, Verdict
+from core.review.load import load_reviewer
 from core.store import Decision, RunRow, Workspace, files
-from core.worker import load_graphs
 
 
 class Results(NamedTuple):
@@ -49,10 +48,7 @@ def run_results(workspace: Workspace, run: RunRow) -> Results:
     )
     decisions = workspace.decisions.latest(run.fingerprint)
     if decisions:
-        weights = {name: getattr(run.config, name) for name in ("alpha", "beta", "eta", "gamma")}
-        graphs = load_graphs(workspace, run.id)
-        propagator = Propagator(*graphs, **weights, n_steps=run.config.n_steps)
-        confidences = Reviewer(dataset, propagator, predictions, decisions).confidences
+        confidences = load_reviewer(workspace, run).confidences
     results = Results(
         dataset, confidences, predictions, decisions, workspace.mapping(run.fingerprint)
     )

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from core.cli import app as front_end
-from core.cli import bench, data, runs, tune
+from core.cli import bench, data, review, runs, tune
 from core.cli.screen import show_error
 from core.errors import PlainError
 
@@ -15,6 +15,7 @@ app = typer.Typer(
 front_end.add_to(app)
 data.add_to(app)
 runs.add_to(app)
+review.add_to(app)
 tune.add_to(app)
 app.add_typer(bench.app, name="bench")
 

@@ -73,6 +73,7 @@ def effort(
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
     seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -96,8 +97,58 @@ def effort(
             results.append(result)
     wrong = f", wrong {errors:.0%} of the time" if errors else ""
     title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
-    name = f"effort-{errors:g}" if errors else "effort"
-    _report(name, [(title, report.effort_table(results))], results, write, as_json)
+    tables = [(title, report.effort_table(results))]
+    if times:
+        with log.status("Timing decisions …"):
+            timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
+        tables.append(("One decision after 1,000 others", report.decision_table(timed)))
+        results.extend(timed)
+    _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
+
+
+@app.command()
+def tuning(
+    trials: Annotated[int, typer.Option(min=2, help="Trials per search.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Held-out halves.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search settings on the demo data; compare the best with the preset on held-out truth."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+
+    with log.status("Searching …") as status:
+        chosen = list(range(seeds))
+        results = list(benchmark.search(chosen, trials, preset, workers, status.update))
+    title = f"{trials} trials on the demo data, {workers} processes, preset `{preset}`"
+    _report("tuning", [(title, report.tuning_table(results))], results, write, as_json)
+
+
+@app.command()
+def sensitivity(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated.")] = "emotions,mirflickr-5000",
+    r: Annotated[int, typer.Option(help="False labels per row.")] = 3,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score each value of gamma, T, k and the loss, all else as in the preset."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+    from core.bench.data import load_sets
+
+    if data is None:
+        raise PlainError("No data.", "This benchmark runs on files.", "Give --data FOLDER.")
+    chosen = load_sets(data, [name.strip() for name in sets.split(",") if name.strip()])
+    with log.status("Training …") as status:
+        results = list(benchmark.sensitivities(chosen, r, folds, preset, seed, status.update))
+    tables = report.sensitivity_tables(results, preset, folds)
+    _report(f"sensitivity-{preset}", tables, results, write, as_json)
 
 
 def _report(

@@ -45,7 +45,6 @@ def add_to(app: typer.Typer) -> None:
     for command in (train, resume, pause, stop, export, backup, restore):
         app.command()(command)
     app.command("log")(show_log)
-    app.command("review-stats")(review_stats)
     app.command(hidden=True)(work)
     app.add_typer(runs, name="runs")
 
@@ -196,20 +195,6 @@ def export(
         how={"format": format, "mapping": columns, "force": force},
         as_json=as_json,
     )
-
-
-def review_stats(workspace: WorkspaceFolder = DEFAULT_WORKSPACE, as_json: JsonFlag = False) -> None:
-    """Count the decisions people made, by data set and annotator."""
-    space = _open(workspace)
-    rows = [
-        {"data": data.name, "fingerprint": data.fingerprint[:12], "annotator": who, **_tally(made)}
-        for data in space.datasets()
-        for who, made in space.decisions.by_annotator(data.fingerprint).items()
-    ]
-    if as_json:
-        return print_json(rows)
-    header = ("data", "fingerprint", "annotator", "keep", "reject", "unsure")
-    out.print(table("Decisions", header, [row.values() for row in rows]))
 
 
 def backup(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
@@ -399,8 +384,3 @@ def _print(event: Any) -> None:
         out.print(f"epoch {event.epoch}  loss {event.loss:.4f}  {changed}{scores}", highlight=False)
     else:
         out.print(f"{event.kind}  {event.model_dump_json(exclude={'kind'})}", markup=False)
-
-
-def _tally(made: list[Any]) -> dict[str, int]:
-    verdicts = [one.verdict for one in made]
-    return {name: verdicts.count(name) for name in ("keep", "reject", "unsure")}

@@ -12,6 +12,7 @@ from core.review.audit import (
     clicks_left,
     remaining_false,
 )
+from core.review.difference import Difference, difference
 from core.review.queue import ORDERS, STATES, Order, Question, State
 from core.review.radar import Contradiction, contradictions
 from core.review.resolve import Resolution, Threshold, Verdict, resolve
@@ -23,6 +24,7 @@ __all__ = [
     "Agreement",
     "AutoResolve",
     "Contradiction",
+    "Difference",
     "Disagreement",
     "Order",
     "Question",
@@ -36,6 +38,7 @@ __all__ = [
     "auto_resolve",
     "clicks_left",
     "contradictions",
+    "difference",
     "disagreements",
     "measure_agreement",
     "remaining_false",

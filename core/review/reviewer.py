@@ -222,8 +222,12 @@ class Reviewer:
 
     def _start(self) -> Matrix:
         """Return the log-odds before any decision."""
-        p = np.clip(calibrate(self._Y, self._Z_start, self._Y_hat).confidences, 0.005, 0.995)
+        p = np.clip(self._calibrated(), 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
+
+    def _calibrated(self) -> Matrix:
+        eta = self.propagator.eta
+        return calibrate(self._Y, self._Z_start, self._Y_hat, eta=eta).confidences
 
     def _relearn(self) -> None:
         everywhere: Rows = np.arange(len(self.decided), dtype=np.int64)

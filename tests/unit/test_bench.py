@@ -62,3 +62,9 @@ def test_reviewing_in_our_order_takes_fewer_decisions_than_in_others():
     assert curve[-1] == (result["n_cells"], 1.0)
     assert result["share_of_random"]["random"] == {"0.95": 1.0, "0.99": 1.0}
     assert len(report.effort_table([result])) == 6
+
+
+def test_single_decisions_are_timed():
+    timed = effort.time_decisions(400, 8, 5, count=3)
+    assert 0 < timed["seconds"]["propagation_p50"] < timed["seconds"]["decision_p95"]
+    assert len(report.decision_table([timed])) == 2

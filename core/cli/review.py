@@ -1,0 +1,135 @@
+"""`plain review-stats`: how far reviews are, whether people agree, what is still wrong."""
+
+from typing import Annotated, Any
+
+import typer
+
+from core.cli.screen import (
+    DEFAULT_WORKSPACE,
+    JsonFlag,
+    WorkspaceFolder,
+    log,
+    out,
+    print_json,
+    table,
+)
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command("review-stats")(review_stats)
+
+
+def review_stats(
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
+    target: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of right cells to count the clicks to.")
+    ] = 0.95,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell how far the review of every data set is, whether people agree and what is still wrong.
+
+    Progress and estimates are those of the newest run with results.
+    """
+    from core.store import Workspace
+
+    space = Workspace(workspace)
+    rows = [_review(space, data, target) for data in space.datasets()]
+    rows = [row for row in rows if row["annotators"]]
+    if as_json:
+        return print_json(rows)
+    for row in rows:
+        header = ("annotator", "keep", "reject", "unsure")
+        people = [(who, *counts.values()) for who, counts in row["annotators"].items()]
+        out.print(table(f"{row['data']} ({row['fingerprint'][:12]})", header, people))
+        if row["progress"]:
+            _print_progress(row, target)
+        if row["agreement"]["n_shared"]:
+            _print_agreement(row)
+
+
+def _tally(made: list[Any]) -> dict[str, int]:
+    verdicts = [one.verdict for one in made]
+    return {name: verdicts.count(name) for name in ("keep", "reject", "unsure")}
+
+
+def _review(space: Any, data: Any, target: float) -> dict[str, Any]:
+    """Return all figures on the review of one data set."""
+    from dataclasses import asdict
+
+    from core.review import disagreements, measure_agreement
+
+    people = space.decisions.by_annotator(data.fingerprint)
+    whole, *labels = (_told(asdict(one)) for one in measure_agreement(people))
+    return {
+        "data": data.name,
+        "fingerprint": data.fingerprint,
+        "annotators": {who: _tally(made) for who, made in people.items()},
+        "progress": _progress(space, data.fingerprint, target) if people else None,
+        "agreement": {**whole, "labels": labels},
+        "unsettled_disagreements": sum(one.adjudicated is None for one in disagreements(people)),
+    }
+
+
+def _progress(space: Any, fingerprint: str, target: float) -> dict[str, Any] | None:
+    """Return how far the review is by the newest run with results; none without one."""
+    import numpy as np
+
+    from core.review import clicks_left, remaining_false
+    from core.review.load import load_reviewer
+
+    runs = [one for one in space.runs.list() if one.fingerprint == fingerprint]
+    ended = [one for one in runs if (space.runs.folder(one.id) / "predictions.npy").exists()]
+    if not ended:
+        return None
+    reviewer = load_reviewer(space, ended[0])
+    false = remaining_false(reviewer)
+    decided = ~np.isnan(reviewer.decided)
+    by_label = {
+        name: {"estimate": false.estimate[j], "low": false.low[j], "high": false.high[j]}
+        for j, name in enumerate(reviewer.dataset.label_names)
+    }
+    return {
+        "run": ended[0].id,
+        "cells": int(reviewer.offered.sum()),
+        "decided": int(decided.sum()),
+        "settled": int(reviewer.settled.sum()),
+        "open": int((reviewer.offered & ~decided & ~reviewer.settled).sum()),
+        "remaining_false": {
+            "estimate": false.total,
+            "low": false.total_low,
+            "high": false.total_high,
+            "audited": int(false.n_audited.sum()),
+            "labels": by_label,
+        },
+        "clicks_left": clicks_left(reviewer, target),
+    }
+
+
+def _print_progress(row: dict[str, Any], target: float) -> None:
+    now, false = row["progress"], row["progress"]["remaining_false"]
+    log.print(
+        f"{now['decided']:,} of {now['cells']:,} candidates decided, {now['settled']:,} more "
+        f"settled, {now['open']:,} open (run {now['run']})."
+    )
+    log.print(
+        f"About {false['estimate']:.0f} false candidates would be kept, {false['low']:.0f} to "
+        f"{false['high']:.0f} by {false['audited']} audited cells; about {now['clicks_left']:,} "
+        f"decisions to {target:.0%} right."
+    )
+
+
+def _print_agreement(row: dict[str, Any]) -> None:
+    header = ("label", "shared", "disagreed", "alpha", "kappa")
+    every = [{**row["agreement"], "label": "all"}, *row["agreement"]["labels"]]
+    names = ("label", "n_shared", "n_disagreed", "alpha", "kappa")
+    lines = [[_figure(one[name]) for name in names] for one in every]
+    out.print(table("Agreement", header, lines))
+
+
+def _figure(value: Any) -> str:
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _told(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures with null for those that cannot be told."""
+    return {name: None if value != value else value for name, value in figures.items()}

@@ -1,0 +1,38 @@
+"""From a workspace to a reviewer: one run that has ended, with the decisions on its data."""
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import StoreError
+from core.propagation import Propagator
+from core.review.reviewer import Reviewer
+from core.store import RunRow, Workspace, files
+
+
+def load_reviewer(workspace: Workspace, run: RunRow) -> Reviewer:
+    """Return the reviewer of a run with results, as of the decisions that stand now."""
+    from core.worker import confidence_history, load_graphs
+
+    predictions = workspace.runs.folder(run.id) / "predictions.npy"
+    if not predictions.exists():
+        raise StoreError("This run has no results yet.", run.id, "Wait, or stop it first.")
+    dataset = workspace.load_dataset(run.fingerprint)
+    names = ("alpha", "beta", "eta", "gamma", "n_steps")
+    weights = {name: getattr(run.config, name) for name in names}
+    return Reviewer(
+        dataset,
+        Propagator(*load_graphs(workspace, run.id), **weights),
+        files.read_array(predictions),
+        workspace.decisions.latest(run.fingerprint),
+        variability=variability(dataset.candidates, confidence_history(workspace, run.id)),
+    )
+
+
+def variability(
+    candidates: npt.NDArray[np.uint8], history: npt.NDArray[np.float16]
+) -> npt.NDArray[np.float32]:
+    """Return how restless each candidate was: the standard deviation over epochs, n x L."""
+    out = np.zeros(candidates.shape, np.float32)
+    if len(history) > 1:
+        out[candidates > 0] = np.asarray(history, np.float32).std(axis=0)
+    return out
