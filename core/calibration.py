@@ -11,16 +11,17 @@
    so the candidates of a row compete. nu is learned from all rows by EM, its mean held at what the
    floor implies. Sums over subsets are elementary symmetric polynomials: exact, |S|^2 per row.
 3. *No floor.* Where candidates look almost all true (false ones follow the features too, or the
-   predictions have memorised them), their predictability says little about truth. Predictions are
-   then shrunk toward the label's frequency, longer candidate sets count against their members, and
-   the level is a guess until somebody decides.
+   predictions have memorised them), their predictability says less about truth. The level is then
+   a guess until somebody decides; and the nearer to all true they look, the more predictions are
+   shrunk toward the label's frequency and longer candidate sets count against their members.
 4. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
    label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
    intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
    overwrites the confidence of its own cell.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,11 +35,17 @@ Cells = npt.NDArray[np.bool_]
 _FLOOR_SHARE = 0.2
 """Share of instances, those predicted least, that show a label's noise floor."""
 
-_CREDIBLE = 0.85
+_ABOUT_TRUTH = 0.97
+"""Predictions with a mean below this share of the candidates' are of truth, not of candidates."""
+
+_CREDIBLE = 0.8
 """Share of true candidates above which the noise floor is not believed."""
 
-_GUESS, _TRUST = 0.65, 0.5
+_GUESS, _LEAST_TRUST = 0.65, 0.5
 """Without a floor: the share of true candidates, and how far predictions move from frequencies."""
+
+_ODD = 0.85, 0.92
+"""Shares between which trust in predictions falls from all to the least."""
 
 _LOOK = 200_000
 """Cells looked at for the noise floor; of larger data, evenly spaced rows."""
@@ -74,19 +81,22 @@ class Reliability(NamedTuple):
     n_cells: npt.NDArray[np.int64]
 
 
-def calibrate(Y: Any, Z: Any, Y_hat: Any, decided: Any = None, sampled: Any = None) -> Calibration:
+def calibrate(
+    Y: Any, Z: Any, Y_hat: Any, decided: Any = None, sampled: Any = None, *, eta: float = 1.0
+) -> Calibration:
     """Return the probability of every candidate and the base rate of every label.
 
     Parameters
     ----------
-    Y : (n, L) candidates; Z, Y_hat : (n, L) pseudo-labels and predictions
+    Y, Y_hat : (n, L) candidates and predictions
+    Z : (n, L) what propagation with weight `eta` made of them, not balanced; None without graphs
     decided : (n, L), 1 kept, 0 rejected, NaN undecided
     sampled : (n, L), which decided cells were drawn at random; the others count less, because a
         cell chosen for its confidence says little about the rest of its label. None: all were.
     """
     offered = np.asarray(Y) > 0
     rows, labels = np.nonzero(offered)
-    x = _logit(_unsupervised(offered, np.asarray(Y_hat)))
+    x = _logit(Noise.fit(Y, Y_hat).confidences(Y, Z, Y_hat, eta)[rows, labels])
     fit = _Regression.prior(offered.shape[1])
     if decided is not None:
         verdicts = np.asarray(decided, np.float64)[rows, labels]
@@ -118,22 +128,78 @@ def expected_calibration_error(confidences: Any, truth: Any, mask: Any = None) -
     return float(np.average(abs(claimed - true), weights=count)) if len(count) else float("nan")
 
 
-def _unsupervised(offered: Cells, Y_hat: Floats) -> Floats:
-    """Return P(true | candidates, features) of every candidate, in row-major order."""
-    rows, labels = np.nonzero(offered)
-    if not len(rows):
-        return np.empty(0)
-    frequency = np.bincount(labels, minlength=offered.shape[1]) / len(offered)
-    few = slice(None, None, max(offered.size // _LOOK, 1))
-    e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
-    true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
-    predicted, size = Y_hat[rows, labels], np.bincount(rows, minlength=len(offered))
-    if true_rate.sum() > _CREDIBLE * frequency.sum():
-        return _without_floor(predicted, frequency[labels], size[rows])
-    shift = _level(Y_hat[few], float(true_rate.mean()))
-    p = np.clip((predicted - shift) / (1 - shift), 0.05 * true_rate[labels] + 1e-5, 0.999)
-    n_false = float((frequency - true_rate).sum())
-    return _compete(p, e, size, n_false, offered.shape[1])
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """How candidates come to be false, learned from candidates and predictions without truth."""
+
+    frequency: Floats  # (L,) of candidates
+    true_rate: Floats  # (L,)
+    e: float  # P(offered | not true)
+    shift: float  # what predictions of candidates are above those of truth
+    nu: Floats | None  # (L + 1,) of the number of false candidates; None without a floor
+    doubt: float = 0.0
+    level: float = 0.0
+
+    @classmethod
+    def fit(cls, Y: Any, Y_hat: Any) -> Self:
+        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
+        rows, labels = np.nonzero(offered)
+        frequency = np.bincount(labels, minlength=offered.shape[1]) / max(len(offered), 1)
+        if not len(rows):
+            return cls(frequency, frequency, 0.0, 0.0, None)
+        few = slice(None, None, max(offered.size // _LOOK, 1))
+        e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
+        true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
+        share = float(true_rate.sum() / frequency.sum())
+        said, size = Y_hat[rows, labels], offered.sum(axis=1)
+        if share > _CREDIBLE:
+            doubt = float(np.clip((share - _ODD[0]) / (_ODD[1] - _ODD[0]), 0, 1))
+            model = cls(frequency, true_rate, e, 0.0, None, doubt)
+            return replace(model, level=_level_of(model._without_floor(said, labels, size[rows])))
+        shift, predicted = 0.0, Y_hat.mean(axis=0, dtype=np.float64)
+        if predicted.sum() < _ABOUT_TRUTH * frequency.sum():
+            true_rate = np.clip(predicted, 0.02 * frequency, 0.98 * frequency)
+            e = float((frequency - true_rate).sum() / (1 - true_rate).sum())
+        else:
+            shift = _shift(Y_hat[few], float(true_rate.mean()))
+        model = cls(frequency, true_rate, e, shift, None)
+        return replace(model, nu=_count_false(model._chance(said, labels), size, model))
+
+    def confidences(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Floats:
+        """Return the probability of every candidate of these rows, which may be a few of all."""
+        offered = np.asarray(Y) > 0
+        rows, labels = np.nonzero(offered)
+        out = np.zeros(offered.shape)
+        if not len(rows):
+            return out
+        said, size = np.asarray(Y_hat)[rows, labels].astype(np.float64), offered.sum(axis=1)
+        if Z is not None:
+            said = said + _by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
+        if self.nu is None:
+            out[rows, labels] = expit(self._without_floor(said, labels, size[rows]) + self.level)
+        else:
+            out[rows, labels] = _compete(self._chance(said, labels), size, self)
+        return out
+
+    def _chance(self, said: Floats, labels: Any) -> Floats:
+        """Return P(true | features) of candidates."""
+        p = (said - self.shift) / (1 - self.shift)
+        return np.asarray(np.clip(p, 0.05 * self.true_rate[labels] + 1e-5, 0.999))
+
+    def _without_floor(self, said: Floats, labels: Any, size: Any) -> Floats:
+        """Return log-odds of candidates, up to the level."""
+        trust, typical = 1 - (1 - _LEAST_TRUST) * self.doubt, _logit(self.frequency)[labels]
+        return np.asarray(typical + trust * (_logit(said) - typical - self.doubt * np.log(size)))
+
+
+def _by_graphs(Z: Floats, said: Floats, rows: Any, eta: float) -> Floats:
+    """Return how the graphs correct the predictions of candidates, beyond their row's mean.
+
+    At the minimiser (1 + eta) Z - eta Y - Y_hat = -alpha L_x Z - beta Z L_y.
+    """
+    correction = (1 + eta) * Z - eta - said
+    mean = np.bincount(rows, correction) / np.maximum(np.bincount(rows), 1)
+    return np.asarray(correction - mean[rows])
 
 
 def _noise_floor(offered: Cells, Y_hat: Floats) -> float:
@@ -143,8 +209,8 @@ def _noise_floor(offered: Cells, Y_hat: Floats) -> float:
     return float(np.clip(np.take_along_axis(offered, least, axis=0).mean(), 1e-4, 0.99))
 
 
-def _level(Y_hat: Floats, mean: float) -> float:
-    """Return the shift t at which (Y_hat - t) / (1 - t), cut at 0, has this mean."""
+def _shift(Y_hat: Floats, mean: float) -> float:
+    """Return the t at which (Y_hat - t) / (1 - t), cut at 0, has this mean."""
     low, high = 0.0, 1.0
     for _ in range(16):
         middle = (low + high) / 2
@@ -153,14 +219,13 @@ def _level(Y_hat: Floats, mean: float) -> float:
     return low
 
 
-def _without_floor(predicted: Floats, frequency: Floats, size: Any) -> Floats:
-    typical = _logit(frequency)
-    x = typical + _TRUST * (_logit(predicted) - typical - np.log(size))
+def _level_of(x: Floats) -> float:
+    """Return what must be added to log-odds for the guessed share of true candidates."""
     low, high = -20.0, 20.0
     for _ in range(20):
         middle = (low + high) / 2
         low, high = (middle, high) if expit(x + middle).mean() < _GUESS else (low, middle)
-    return np.asarray(expit(x + low))
+    return low
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,25 +261,39 @@ class _SameSize:
         return np.asarray(out * self.odds / total[:, None])
 
 
-def _compete(p: Floats, e: float, size: Any, n_false: float, n_labels: int) -> Floats:
-    """Return the confidences under the count model; sets too large for it are independent."""
-    confidences = p / (p + (1 - p) * e)
+def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
+    """Yield candidates by the size of their set: the size, their places, and the sets."""
     odds = np.clip(p / (1 - p), 1e-4, 1e4)
-    sizes = [int(s) for s in np.unique(size) if 0 < s <= _LARGEST_SET]
-    cells = [np.flatnonzero(np.repeat(size == s, size)).reshape(-1, s) for s in sizes]
-    groups = [_SameSize.of(odds[at]) for at in cells]
-    prior = binom.pmf(np.arange(n_labels + 1), n_labels, e)
-    nu = prior
+    of_cell = np.repeat(size, size)
+    for s in np.unique(size):
+        if 0 < s <= _LARGEST_SET:
+            at = np.flatnonzero(of_cell == s).reshape(-1, s)
+            yield int(s), at, _SameSize.of(odds[at])
+
+
+def _count_false(p: Floats, size: Any, noise: Noise) -> Floats:
+    """Return the distribution of the number of false candidates of an instance."""
+    n_labels = len(noise.frequency)
+    n_false = float((noise.frequency - noise.true_rate).sum())
+    groups = [(s, sets) for s, _, sets in _groups(p, size)]
+    nu = prior = binom.pmf(np.arange(n_labels + 1), n_labels, noise.e)
     for _ in range(_EM_ROUNDS):
         found = 0.5 * prior
         found[0] += (size == 0).sum()
-        for s, group in zip(sizes, groups, strict=True):
-            n_true = group.n_true(_count_weight(nu, s, n_labels))
+        for s, sets in groups:
+            n_true = sets.n_true(_count_weight(nu, s, n_labels))
             found[: s + 1] += n_true.sum(axis=0)[::-1]
         nu = _with_mean(found / found.sum(), n_false)
-    for s, group, at in zip(sizes, groups, cells, strict=True):
-        confidences[at] = group.marginals(_count_weight(nu, s, n_labels))
-    return confidences
+    return np.asarray(nu)
+
+
+def _compete(p: Floats, size: Any, noise: Noise) -> Floats:
+    """Return the confidences under the count model; sets too large for it are independent."""
+    assert noise.nu is not None
+    confidences = p / (p + (1 - p) * noise.e)
+    for s, at, sets in _groups(p, size):
+        confidences[at] = sets.marginals(_count_weight(noise.nu, s, len(noise.frequency)))
+    return np.asarray(confidences)
 
 
 def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:

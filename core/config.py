@@ -83,6 +83,30 @@ class PlainConfig(BaseModel):
     standardize: bool = Field(
         True, description="Bring every feature to mean 0 and standard deviation 1."
     )
+    unit_rows: bool = Field(
+        False,
+        description="Bring the rows of sparse features to length 1 instead of standardising them.",
+    )
+    members: int = Field(
+        1,
+        ge=1,
+        le=20,
+        description="Networks trained side by side, each without its own share of the instances; "
+        "an instance is then predicted by those that never saw it. 1 is the paper's network.",
+    )
+    landmarks: int = Field(
+        0,
+        ge=0,
+        le=10_000,
+        description="Size of the kernel regression beside several networks; 0 leaves it out.",
+    )
+    rounds: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="How often several networks get the confidences so far as new targets; they "
+        "begin with the candidates.",
+    )
     threshold: float = Field(0.7, ge=0, le=1, description="Predictions above it count as labels.")
     seed: int = Field(0, ge=0, lt=2**31, description="Seed of everything random.")
     device: str = Field(
@@ -117,7 +141,19 @@ class PlainConfig(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {},
-    "studio": {"balance": "mask"},
+    "studio": {
+        "beta": 0.1,
+        "n_steps": None,
+        "balance": "mask",
+        "unit_rows": True,
+        "members": 5,
+        "landmarks": 1500,
+        "rounds": 3,
+        "epochs": 12,
+        "batch_size": 64,
+        "learning_rate": 0.01,
+        "weight_decay": 0.001,
+    },
 }
 
 ABLATIONS: dict[str, dict[str, Any]] = {

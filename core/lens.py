@@ -1,15 +1,16 @@
 """What other settings would say with the network's predictions as they are: no training.
 
-A run's confidences are its predictions, corrected by the two graphs. With the predictions fixed,
-those of any alpha, beta, eta, gamma, T, k and rho are one propagation: exactly what the last step
-of a run with these settings would make of the same predictions.
+A run's confidences are its predictions, corrected by the two graphs and calibrated. With the
+predictions fixed, those of any alpha, beta, eta, gamma, T, k and rho are one propagation: exactly
+what the last step of a run with these settings would make of the same predictions.
 """
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from core.calibration import Noise
 from core.config import PlainConfig
 from core.graphs import InstanceGraph, LabelGraph, Neighbors
 from core.propagation import Propagator, RowPropagation
@@ -29,11 +30,19 @@ def make_propagator(
     return Propagator(instance_graph, label_graph, **weights)
 
 
-def confidences(propagator: Propagator, Y: Matrix, Y_hat: Matrix) -> Matrix:
-    """Return how likely each candidate is true, n x L; 0 elsewhere."""
+def confidences(
+    propagator: Propagator | None, Y: Matrix, Y_hat: Matrix, noise: Noise | None = None
+) -> Matrix:
+    """Return how likely each candidate is true, n x L; 0 elsewhere.
+
+    `propagator` is None where no propagation follows the network; `noise` may be what was learned
+    of these candidates and predictions before.
+    """
+    noise = noise or Noise.fit(Y, Y_hat)
+    if propagator is None:
+        return noise.confidences(Y, None, Y_hat).astype(np.float32)
     Z = propagator.propagate(Y, Y_hat, rescale=False)
-    made: Matrix = propagator.confidence(Z, Y)
-    return made
+    return noise.confidences(Y, Z, Y_hat, propagator.eta).astype(np.float32)
 
 
 class Lens:
@@ -82,17 +91,19 @@ class Lens:
 
     def look_at(self, row: int, config: PlainConfig) -> Matrix:
         """Return those of one instance's labels, n_labels long; 0 where not a candidate."""
-        if not self.settings:
-            return np.asarray(self._Y_hat[row] * self._Y[row], np.float32)
-        propagator = self._propagator(config)
-        Z = self._rows(row, config.k, config.rho).row(propagator)
-        made: Matrix = propagator.confidence(Z[None], self._Y[row : row + 1])[0]
-        return made
+        Y, Y_hat = self._Y[row : row + 1], self._Y_hat[row : row + 1]
+        Z, eta = None, config.eta
+        if self.settings:
+            Z = self._rows(row, config.k, config.rho).row(self._propagator(config))[None]
+        return np.asarray(self._noise.confidences(Y, Z, Y_hat, eta)[0], np.float32)
+
+    @cached_property
+    def _noise(self) -> Noise:
+        return Noise.fit(self._Y, self._Y_hat)
 
     def _look(self, config: PlainConfig) -> Matrix:
-        if not self.settings:
-            return np.asarray((self._Y_hat * self._Y)[self._offered])
-        return confidences(self._propagator(config), self._Y, self._Y_hat)[self._offered]
+        propagator = self._propagator(config) if self.settings else None
+        return confidences(propagator, self._Y, self._Y_hat, self._noise)[self._offered]
 
     def _propagator(self, config: PlainConfig) -> Propagator:
         return make_propagator(config, self._made(config.k, config.rho), self._label_graph)

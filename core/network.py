@@ -106,6 +106,33 @@ class Standardizer:
         return _DenseRows(torch.cat([torch.as_tensor(applied, device=device), one], dim=1))
 
 
+@dataclass(frozen=True)
+class UnitRows:
+    """Rows of length 1, as sparse counts and words are best compared; zeros stay zeros."""
+
+    def apply(self, X: sp.csr_array) -> sp.csr_array:
+        """Return the same rows with length 1."""
+        length = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), np.float64)).ravel()
+        scale = np.divide(1, length, where=length > 0, out=np.zeros_like(length))
+        return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ X, dtype=np.float32)
+
+    def rows(self, applied: sp.csr_array, device: torch.device) -> Rows:
+        """Return features from `apply` on the device, a network's input being larger than 1."""
+        n, d = applied.shape
+        scaled = applied * np.float32(np.sqrt(d) / 3)
+        if n * d > _DENSE_LIMIT:
+            return _SparseRows(scaled, np.zeros(d), device)
+        one = torch.ones(n, 1, device=device)
+        return _DenseRows(torch.cat([torch.as_tensor(scaled.toarray(), device=device), one], dim=1))
+
+
+def fit_scaling(X: Features, config: PlainConfig) -> "Standardizer | UnitRows":
+    """Return how these settings scale features, as learned from the training rows."""
+    if config.unit_rows and sp.issparse(X):
+        return UnitRows()
+    return Standardizer.fit(X, config.standardize)
+
+
 class _DenseRows:
     def __init__(self, X: Tensor) -> None:
         self._X = X
@@ -155,7 +182,7 @@ def _pmse_delta(f: Tensor, z: Tensor) -> Tensor:
     return (s - z).mul_(s).mul_(1 - s).mul_(2)
 
 
-_LOSSES = {
+LOSSES = {
     "bce": _Loss(
         lambda s, z: torch.nn.functional.binary_cross_entropy(s.clamp(1e-7, 1 - 1e-7), z),
         lambda f, z: f.sigmoid_().sub_(z),
@@ -187,7 +214,7 @@ class Network:
     ) -> None:
         first, second = config.hidden or hidden_sizes(n_labels)
         self._shapes = [(n_features + 1, first), (first + 1, second), (second + 1, n_labels)]
-        self._config, self._loss, self._device = config, _LOSSES[config.loss], device
+        self._config, self._loss, self._device = config, LOSSES[config.loss], device
         self.generator = torch.Generator(device=device).manual_seed(config.seed)
         self.theta = torch.empty(sum(a * b for a, b in self._shapes), device=device)
         self.velocity = torch.zeros_like(self.theta)
@@ -222,7 +249,10 @@ class Network:
     def _train_epoch(self, features: Rows, Z: Tensor, between: Between) -> None:
         size = self._config.batch_size
         order = torch.randperm(len(features), generator=self.generator, device=self._device)
-        with torch.inference_mode(), _threads(size * max(a * b for a, b in self._shapes)):
+        with (
+            torch.inference_mode(),
+            one_thread_if_small(size * max(a * b for a, b in self._shapes)),
+        ):
             for at in torch.split(order, _CHUNK * size):
                 batches = zip(
                     torch.split(features.rows(at), size), torch.split(Z[at], size), strict=True
@@ -288,7 +318,7 @@ def _pausing(batches: Batches, between: Callable[[], None]) -> Batches:
 
 
 @contextmanager
-def _threads(work: int) -> Iterator[None]:
+def one_thread_if_small(work: int) -> Iterator[None]:
     """Use one thread while steps are small: waking a second costs more than it does."""
     before = torch.get_num_threads()
     if work < _ONE_THREAD:

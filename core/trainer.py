@@ -3,6 +3,9 @@
 The order is the release's: Z is propagated from the candidates before the first epoch (with the
 candidates as prediction), then every epoch fits the network to Z, predicts, and propagates anew.
 Algorithm 1 of the paper fits the raw candidates first.
+
+With several members (the preset `studio`) the networks are cross-fitted beside other models
+(`core.crossfit`): they fit the candidates first and then, a few times, the confidences so far.
 """
 
 import platform
@@ -17,13 +20,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.calibration import calibrate
 from core.config import PlainConfig
+from core.crossfit import CrossFit
 from core.dataset import CandidateDataset, Features
 from core.errors import StopTraining, TrainingError
 from core.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
 from core.metrics import f1, roc_auc
-from core.network import Between, Network, Standardizer, choose_device
+from core.network import Between, Network, Rows, choose_device, fit_scaling
 from core.propagation import Propagator, balance
 
 Matrix = npt.NDArray[np.float32]
@@ -60,45 +65,66 @@ class PlainTrainer:
         device = choose_device(config.device)
         yield _run_started(config, dataset, device)
 
-        self._standardizer = Standardizer.fit(dataset.features, config.standardize)
-        standardized = self._standardizer.apply(dataset.features)
+        self._scaling = fit_scaling(dataset.features, config)
+        scaled = self._scaling.apply(dataset.features)
         built = perf_counter()
         if instance_graph is None:
             instance_graph = build_instance_graph(
-                standardized, config.k, config.rho, seed=config.seed, device=str(device)
+                scaled, config.k, config.rho, seed=config.seed, device=str(device)
             )
         label_graph = label_graph or build_label_graph(dataset.candidates)
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
-        features = self._standardizer.rows(standardized, device)
-        self._network = Network(dataset.n_features, dataset.n_labels, config, device)
+        features = self._scaling.rows(scaled, device)
         self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        self._learner: _OneNetwork | CrossFit
+        if config.members == 1:
+            self._learner = _OneNetwork(dataset, config, device)
+        else:
+            self._learner = CrossFit(scaled, features, instance_graph, self._Y_hat, config)
+            self._Y_hat = self._learner.held_out(features, networks=False)
+            self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
         self._epoch = 0
         if resume is not None:
             self._restore(resume)
         for epoch in range(self._epoch + 1, config.epochs + 1):
             clock, Z, confidence = [perf_counter()], self._Z, self._confidence
+            self._aim(epoch)
             try:
-                self._network.train_epoch(features, Z, between)
+                self._learner.train_epoch(features, between)
             except StopTraining:
-                yield RunEnded(state="stopped", epochs=self._epoch, seconds=perf_counter() - start)
-                return
+                break
             clock.append(perf_counter())
-            self._Y_hat = self._network.predict(features)
+            self._Y_hat = self._learner.held_out(features)
             clock.append(perf_counter())
             self._Z, self._confidence, objective = self._propagation.step(self._Y_hat, Z)
-            loss = self._network.loss(self._Y_hat, Z)
+            loss = self._learner.loss(self._Y_hat)
             clock.append(perf_counter())
             self._epoch = epoch
             yield self._record(epoch, dataset, loss, objective, confidence, clock)
-        yield RunEnded(state="finished", epochs=config.epochs, seconds=perf_counter() - start)
+        self._confidence = self._propagation.calibrated(self._Y_hat)
+        yield RunEnded(
+            state="finished" if self._epoch == config.epochs else "stopped",
+            epochs=self._epoch,
+            seconds=perf_counter() - start,
+        )
+
+    def _aim(self, epoch: int) -> None:
+        """Set the targets of this epoch."""
+        config = self.config
+        if config.members == 1:
+            self._learner.aim(self._Z)
+        elif config.disambiguation == "alternating":
+            renewals = (1 + np.arange(config.rounds)) * config.epochs // (config.rounds + 1)
+            if epoch - 1 in renewals:
+                self._learner.aim(self._confidence)
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything a training needs to go on after the last event, as arrays."""
         tensors = {
-            **self._network.state(),
+            **self._learner.state(),
             "Y_hat": self._Y_hat,
             "Z": self._Z,
             "confidence": self._confidence,
@@ -109,7 +135,7 @@ class PlainTrainer:
     def _restore(self, checkpoint: Mapping[str, npt.NDArray[Any]]) -> None:
         device = self._Z.device
         tensors = {name: torch.tensor(array) for name, array in checkpoint.items()}
-        self._network.restore(tensors)
+        self._learner.restore(tensors)
         self._Y_hat, self._Z, self._confidence = (
             tensors[name].to(device) for name in ("Y_hat", "Z", "confidence")
         )
@@ -127,14 +153,17 @@ class PlainTrainer:
 
     @property
     def confidences(self) -> Matrix:
-        """n x L in [0, 1]: how likely each candidate is true, not yet calibrated; 0 elsewhere."""
+        """n x L in [0, 1]: how likely each candidate is true; 0 elsewhere.
+
+        With one network they are calibrated only once the training has ended.
+        """
         return _host(self._confidence)
 
     def predict_proba(self, X: Features) -> Matrix:
         """Return the network's predictions for other instances, m x L in [0, 1]."""
-        applied = self._standardizer.apply(X)
-        features = self._standardizer.rows(applied, self._network.theta.device)
-        return _host(self._network.predict(features))
+        scaled = self._scaling.apply(X)
+        features = self._scaling.rows(scaled, self._Z.device)
+        return _host(self._learner.predict(scaled, features))
 
     def _record(
         self,
@@ -175,6 +204,29 @@ class PlainTrainer:
         return {"auc": auc, "f1": f1(truth, confidences > 0.5)}
 
 
+class _OneNetwork:
+    """The paper's learner: one network that predicts the instances it is trained on."""
+
+    def __init__(self, dataset: CandidateDataset, config: PlainConfig, device: Any) -> None:
+        self._network = Network(dataset.n_features, dataset.n_labels, config, device)
+        self.state, self.restore = self._network.state, self._network.restore
+
+    def aim(self, targets: Tensor) -> None:
+        self._targets = targets
+
+    def train_epoch(self, features: Rows, between: Between) -> None:
+        self._network.train_epoch(features, self._targets, between)
+
+    def held_out(self, features: Rows) -> Tensor:
+        return self._network.predict(features)
+
+    def predict(self, _: Features, features: Rows) -> Tensor:
+        return self._network.predict(features)
+
+    def loss(self, Y_hat: Tensor) -> Tensor:
+        return self._network.loss(Y_hat, self._targets)
+
+
 class _Propagation:
     """The propagation half of an epoch, with the candidates on the device."""
 
@@ -208,15 +260,28 @@ class _Propagation:
     def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Return the next pseudo-labels, the confidences, and the objective's terms.
 
-        Where no propagation follows the network, its own prediction is the confidence.
+        Where no propagation follows the network, its own prediction is the confidence. One network
+        is the paper's: its confidences are calibrated at the end, which costs more than an epoch.
         """
         Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
         confidence = Y_hat * self._Y
         if self._config.disambiguation == "alternating":
             raw = self._propagate(Y_hat)
             Z, confidence = self._balanced(raw), self._propagator.confidence(raw, self._Y)
+        if self._config.members > 1:
+            confidence = self._calibrated(Y_hat, raw)
         objective = self._propagator.objective(raw, self._Y, Y_hat)
         return Z.to(self._out), confidence.to(self._out), objective
+
+    def calibrated(self, Y_hat: Tensor) -> Tensor:
+        """Return the confidences of these predictions as probabilities."""
+        Y_hat = Y_hat.to(self._device)
+        return self._calibrated(Y_hat, self._propagate(Y_hat)).to(self._out)
+
+    def _calibrated(self, Y_hat: Tensor, raw: Tensor) -> Tensor:
+        Z = _host(raw) if self._config.disambiguation == "alternating" else None
+        found = calibrate(_host(self._Y), Z, _host(Y_hat), eta=self._config.eta)
+        return torch.as_tensor(found.confidences, device=self._device)
 
     def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
         """Return how many candidate cells changed sides, and their mean entropy in nats."""

@@ -169,6 +169,7 @@ def stop(workspace: Workspace, run_id: str) -> None:
         ended = RunEnded(state="stopped", epochs=run.epoch, seconds=0.0)
         checkpoint = _checkpoint(workspace, run)
         if checkpoint is not None:
+            checkpoint["confidence"] = _calibrated(workspace, run, checkpoint)
             _write_results(workspace.runs.folder(run.id), checkpoint)
         workspace.runs.finish(run.id, RunState.STOPPED, last_events=[(last + 1, ended)])
 
@@ -429,6 +430,19 @@ def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]
         print(f"{error}\nThe run begins anew.", file=sys.stderr)
         return None
     return checkpoint if int(checkpoint["epoch"]) <= workspace.runs.get(run.id).epoch else None
+
+
+def _calibrated(
+    workspace: Workspace, run: RunRow, checkpoint: dict[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.float32]:
+    """Return the confidences that the run would have ended with."""
+    from core.lens import confidences, make_propagator
+
+    propagator = None
+    if run.config.disambiguation == "alternating":
+        propagator = make_propagator(run.config, *load_graphs(workspace, run.id))
+    Y = workspace.load_dataset(run.fingerprint).candidates.astype(np.float32)
+    return confidences(propagator, Y, checkpoint["Y_hat"])
 
 
 def _write_results(folder: Path, checkpoint: dict[str, npt.NDArray[Any]]) -> None:

@@ -1,5 +1,6 @@
 """The frame: navigation, the step line, and the choices that outlive a page."""
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,10 +9,14 @@ import streamlit as st
 from core.store import RunState
 from plain_app import state
 from plain_app.components.errors import error_guard
+from plain_app.components.links import DATA
+from plain_app.components.tour import draw_tour
+from plain_app.launcher import DEMO_NAME, OIDC
 from plain_app.services import runs
 from plain_app.services.workspace import list_annotators, list_datasets, list_runs
 
 HERE = Path(__file__).parent
+DEMO = (DEMO_NAME, "demo")  # as the app and the command line call it
 ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 
 STYLE = """<style>
@@ -43,6 +48,9 @@ def main() -> None:
     st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), icon_image=str(ICON), size="large")
     st.html(STYLE)
+    if os.environ.get(OIDC) and not st.user.is_logged_in:
+        st.button("Log in", key="frame.login", on_click=st.login, type="primary")
+        st.stop()
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
     with error_guard("frame"):
@@ -70,7 +78,17 @@ def _draw_choices() -> None:
         _choose_dataset()
         _choose_run()
         _choose_annotator()
+        _offer_tour()
     state.mirror_in_address()
+
+
+def _offer_tour() -> None:
+    """Offer the tour; on other data than the demo it opens the demo first."""
+    chosen = state.current().fingerprint
+    is_demo = any(row.fingerprint == chosen and row.name in DEMO for row in list_datasets())
+    if draw_tour(is_demo):
+        state.remember("data.wants_demo", True)
+        st.switch_page(DATA)
 
 
 def _choose_dataset() -> None:

@@ -1,7 +1,7 @@
 """Starts the program: one server on this machine, with safe settings that nothing overrides.
 
-Owns every Streamlit option but the theme, which is in `.streamlit/config.toml`. Refuses to listen
-to other machines.
+Owns every Streamlit option but the theme, which is in `.streamlit/config.toml`. Listens to other
+machines only behind a password (`plain_app.access`) or an OpenID Connect provider.
 """
 
 import base64
@@ -20,9 +20,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from core.errors import PlainError
+from plain_app.access import LoginGate, Password, is_oidc_configured
 
 HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "localhost")
+ANY = ("0.0.0.0", "::")  # every address of this machine; its names are not known
+OIDC = "PLAIN_OIDC"  # set for the pages: ask st.user who it is
 DEFAULT_PORT = 8501
 MAX_UPLOAD_MB = 200
 STARTING_SECONDS = 30
@@ -102,48 +105,58 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     browser: bool = True,
+    password_file: Path | None = None,
 ) -> None:
     """Serve the app until Ctrl-C; `data` is a file to look at first, or the word demo."""
-    check_host(host)
-    port = find_port(port)
+    password = None if password_file is None else Password.read(password_file)
+    check_host(host, is_guarded=password is not None)
+    port = find_port(port, host)
     folder = workspace.expanduser().absolute()
     os.environ["PLAIN_WORKSPACE"] = str(folder)
-    url = f"http://127.0.0.1:{port}/{_query(data, folder)}"
+    shown = host if host in LOOPBACK or host not in ANY else "127.0.0.1"
+    url = f"http://{shown}:{port}/{_query(data, folder)}"
     print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)
     if browser:
-        threading.Thread(target=_open_browser, args=(url, port), daemon=True).start()
-    _run(port)
+        threading.Thread(target=_open_browser, args=(url, shown, port), daemon=True).start()
+    _run(host, port, password)
 
 
-def check_host(host: str) -> None:
-    """Refuse to listen to other machines: whoever reaches the port may use the workspace."""
-    if host in LOOPBACK:
+def check_host(host: str, is_guarded: bool) -> None:
+    """Refuse to listen to other machines unguarded: who reaches the port may use the workspace."""
+    if host in LOOPBACK or is_guarded:
+        return
+    if is_oidc_configured():
+        os.environ[OIDC] = "1"
         return
     raise PlainError(
         "The app serves this machine only.",
-        f"Listening on {host} needs a password file, and none is configured.",
-        "Leave --host out. From another machine use a tunnel: ssh -L 8501:127.0.0.1:8501 HOST",
+        f"Listening on {host} needs --password-file, or an OpenID Connect provider in the [auth] "
+        "section of .streamlit/secrets.toml; neither is there.",
+        "Make one with: plain password FILE. Or leave --host out and use a tunnel: "
+        "ssh -L 8501:127.0.0.1:8501 HOST",
     )
 
 
-def find_port(wanted: int | None) -> int:
+def find_port(wanted: int | None, host: str = "127.0.0.1") -> int:
     """Return the port to use: the wanted one, or the default, or any that is free."""
-    if _is_free(wanted or DEFAULT_PORT):
+    if _is_free(wanted or DEFAULT_PORT, host):
         return wanted or DEFAULT_PORT
     if wanted:
         raise PlainError(
             "This port is taken.", f"Port {wanted}.", "Leave --port out to use a free one."
         )
     with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("", 0))
         return int(probe.getsockname()[1])
 
 
-def _is_free(port: int) -> bool:
-    with closing(socket.socket()) as probe:
+def _is_free(port: int, host: str) -> bool:
+    with closing(socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
+        except socket.gaierror as error:
+            raise PlainError("This machine has no such address.", f"--host {host}") from error
         except OSError:
             return False
     return True
@@ -172,10 +185,10 @@ def _store_demo(folder: Path) -> str:
         space.close()
 
 
-def _open_browser(url: str, port: int) -> None:
+def _open_browser(url: str, host: str, port: int) -> None:
     for _ in range(STARTING_SECONDS * 10):
         try:
-            with closing(HTTPConnection("127.0.0.1", port, timeout=1)) as connection:
+            with closing(HTTPConnection(host, port, timeout=1)) as connection:
                 connection.request("GET", "/_stcore/health")
                 if connection.getresponse().status == 200:
                     webbrowser.open(url)
@@ -184,15 +197,20 @@ def _open_browser(url: str, port: int) -> None:
             sleep(0.1)
 
 
-def _run(port: int) -> None:
+def _run(host: str, port: int, password: Password | None) -> None:
     sys.argv[:] = [str(HERE / "app.py")]  # where Streamlit looks for the theme
     import streamlit as st
     from starlette.middleware import Middleware
 
     from plain_app.api import routes
 
-    app = st.App(HERE / "app.py", routes=routes(), middleware=[Middleware(SecurityHeaders)])
+    guards = [Middleware(SecurityHeaders)]
+    if password is not None:
+        guards.append(Middleware(LoginGate, password=password))
+    app = st.App(HERE / "app.py", routes=routes(), middleware=guards)
+    known = [] if host in ANY else list(dict.fromkeys([host, *LOOPBACK]))
+    address = {"server.address": host, "server.port": port, "server.allowedHosts": known}
     try:
-        app.run(config={**PINNED, "server.port": port})
+        app.run(config={**PINNED, **address})
     except KeyboardInterrupt:
         print("\nEnded. Runs at work go on.")

@@ -12,11 +12,13 @@ cells, whose answers count. Strategies without feedback keep the confidences of 
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from core.bench.data import clusters
 from core.config import PlainConfig
 from core.dataset import CandidateDataset
 from core.propagation import Propagator
@@ -25,6 +27,9 @@ from core.review import Reviewer
 TARGETS = (0.95, 0.99)
 N_STEPS = 200
 """How often the queue is made anew on the way through all cells."""
+
+TIMED = ((7_000, 64, 159), (100_000, 64, 50))
+"""Instances, features and labels of the data on which single decisions are timed."""
 
 Cells = list[tuple[int, int]]
 Progress = Callable[[str], None]
@@ -90,6 +95,41 @@ def summary(
 def needed_for(curve: list[tuple[int, float]], target: float) -> int | None:
     """Return after how many decisions the share of right cells first reaches the target."""
     return next((count for count, right in curve if right >= target), None)
+
+
+def time_decisions(n: int, d: int, n_labels: int, count: int = 40) -> dict[str, Any]:
+    """Time single decisions after 1,000 others: the clamped propagation alone, and all of it."""
+    from core.graphs import build_instance_graph, build_label_graph
+
+    one = clusters(n, d, n_labels)
+    dataset = CandidateDataset(one.X, one.noisy(3, seed=0), truth=one.truth)
+    rng = np.random.default_rng(0)
+    Y_hat = np.clip(0.2 + 0.6 * one.truth + rng.normal(0, 0.25, one.truth.shape), 0, 1)
+    graphs = build_instance_graph(one.X), build_label_graph(dataset.candidates)
+    propagator = Propagator(*graphs)
+    reviewer = Reviewer(dataset, propagator, Y_hat.astype(np.float32))
+    annotator = _Annotator(dataset, 0.0, 0)
+    some = rng.permutation(np.argwhere(dataset.candidates))[: 1000 + count]
+    cells = [(int(i), int(j)) for i, j in some]
+    reviewer, _ = reviewer.decide(annotator.answers(cells[:1000]))
+    Z = propagator.clamped(dataset.candidates, Y_hat, reviewer.decided)
+    held = ~np.isnan(reviewer.decided)
+    spread, whole = [], []
+    for i, j in cells[1000:]:
+        held[i, j] = True
+        start = perf_counter()
+        propagator.reclamped(Z, held, [i], [j], [annotator.says[i, j] - Z[i, j]])
+        spread.append(perf_counter() - start)
+        answer = annotator.answers([(i, j)])
+        start = perf_counter()
+        reviewer, _ = reviewer.decide(answer)
+        whole.append(perf_counter() - start)
+    start = perf_counter()
+    reviewer.questions()
+    seconds = {"questions": perf_counter() - start}
+    for name, times in (("propagation", spread), ("decision", whole)):
+        seconds |= {f"{name}_p{q}": float(np.percentile(times, q)) for q in (50, 95)}
+    return {"shape": [n, n_labels], "seconds": seconds}
 
 
 def share_right(reviewer: Reviewer, decided: npt.NDArray[Any]) -> float:

@@ -88,6 +88,59 @@ def effort_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
+def decision_table(timed: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `time_decisions` results; medians and 95th percentiles."""
+    rows = [["labels", "clamped propagation", "with all that is learned", "the next questions"]]
+    for one in timed:
+        row = [" × ".join(f"{size:,}" for size in one["shape"])]
+        for name in ("propagation", "decision"):
+            p50, p95 = (1000 * one["seconds"][f"{name}_p{q}"] for q in (50, 95))
+            row.append(f"{p50:.1f} ms, 95 %: {p95:.1f} ms")
+        rows.append([*row, f"{1000 * one['seconds']['questions']:.0f} ms"])
+    return rows
+
+
+def tuning_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `bench tuning` results."""
+    rows = [["seed", "time", "finished", "pruned", "preset, held out", "best, held out"]]
+    rows[0] += ["rank correlation with the AUC of all cells"]
+    for one in results:
+        counts = [str(one["finished"]), str(one["pruned"])]
+        scores = [f"{one[name]:.4f}" for name in ("preset_held_out", "best_held_out")]
+        rows.append([str(one["seed"]), f"{one['seconds']:.0f} s", *counts, *scores])
+        rows[-1].append(f"{one['rank_correlation']:.2f}")
+    return rows
+
+
+def sensitivity_tables(
+    results: list[dict[str, Any]], preset: str, folds: int
+) -> list[tuple[str, Rows]]:
+    """Return a table per set and setting of `bench sensitivity` results: curves as rows."""
+    tables = []
+    for key in dict.fromkeys((one["set"], one["r"], one["setting"]) for one in results):
+        found = [one for one in results if (one["set"], one["r"], one["setting"]) == key]
+        name, r, setting = key
+        values = ["∞" if one["value"] is None else str(one["value"]) for one in found]
+        rows = [[setting, *values]]
+        for measure, title in (("average_precision", "test AP"), ("auc", "AUC of confidences")):
+            rows.append([title, *(f"{one[measure]:.3f}" for one in found)])
+        noise = "own candidates" if r is None else f"r = {r}"
+        tables.append((f"{setting} on {name}, {noise}, `{preset}`, {folds} folds", rows))
+    return tables
+
+
+def disambiguation_tables(results: list[dict[str, Any]], title: str) -> list[tuple[str, Rows]]:
+    """Return one table, header first, per set and noise of `bench disambiguation` results."""
+    tables: dict[str, Rows] = {}
+    header = ["", "micro AUC", "macro AUC", "instance AP", "ECE ↓", "F1", "F1 of candidates"]
+    for one in results:
+        rows = tables.setdefault(f"{title}{one['set']}, {one['noise']}", [[*header, "time"]])
+        figures = ("auc", "macro_auc", "instance_ap", "ece", "f1", "candidate_f1")
+        scores = [f"{one[name]:.3f}" for name in figures]
+        rows.append([one["method"], *scores, f"{one['seconds']:.2f} s"])
+    return list(tables.items())
+
+
 def markdown(tables: list[tuple[str, Rows]]) -> str:
     parts = []
     for title, (header, *rows) in tables:

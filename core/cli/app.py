@@ -18,7 +18,13 @@ from core.cli.screen import (
 DataFile = Annotated[
     str | None, typer.Option("--data", metavar="FILE", help="A file to look at first, or demo.")
 ]
-Host = Annotated[str, typer.Option(help="Only this machine: 127.0.0.1.")]
+Host = Annotated[
+    str, typer.Option(help="Where to listen; another than 127.0.0.1 needs a password file.")
+]
+PasswordFile = Annotated[
+    Path | None,
+    typer.Option("--password-file", metavar="FILE", help="Ask for the password made into it."),
+]
 Port = Annotated[
     int | None, typer.Option(min=1, max=65535, help="8501, or a free one, by default.")
 ]
@@ -31,6 +37,7 @@ Terminal = Annotated[
 def add_to(app: typer.Typer) -> None:
     app.command("app")(open_app)
     app.command()(demo)
+    app.command()(password)
 
 
 def open_app(
@@ -39,9 +46,10 @@ def open_app(
     host: Host = "127.0.0.1",
     port: Port = None,
     browser: Browser = True,
+    password_file: PasswordFile = None,
 ) -> None:
     """Open the app in the browser: load data, train and watch, explore."""
-    _serve(workspace, data=data, host=host, port=port, browser=browser)
+    _serve(workspace, data=data, host=host, port=port, browser=browser, password_file=password_file)
 
 
 def demo(
@@ -57,6 +65,15 @@ def demo(
     if terminal or as_json or changes:
         return train_demo(preset, changes, as_json)
     return _serve(workspace, data="demo", host="127.0.0.1", port=port, browser=browser)
+
+
+def password(
+    file: Annotated[Path, typer.Argument(help="Where to write its hash; only you can read it.")],
+) -> None:
+    """Ask for a password and write a file for `plain app --password-file`."""
+    given = typer.prompt("Password", hide_input=True, confirmation_prompt=True)
+    import_module("plain_app.access").write_password(file, given)
+    typer.echo(f"Written: {file}")
 
 
 def _serve(workspace: Path, **options: Any) -> None:

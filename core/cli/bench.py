@@ -73,6 +73,7 @@ def effort(
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
     seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -96,8 +97,104 @@ def effort(
             results.append(result)
     wrong = f", wrong {errors:.0%} of the time" if errors else ""
     title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
-    name = f"effort-{errors:g}" if errors else "effort"
-    _report(name, [(title, report.effort_table(results))], results, write, as_json)
+    tables = [(title, report.effort_table(results))]
+    if times:
+        with log.status("Timing decisions …"):
+            timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
+        tables.append(("One decision after 1,000 others", report.decision_table(timed)))
+        results.extend(timed)
+    _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
+
+
+@app.command()
+def disambiguation(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    noise: Annotated[
+        str, typer.Option(help="False labels per row, or confusable; comma-separated.")
+    ] = "1,2,3,confusable",
+    methods: Annotated[str, typer.Option(help="Separated by semicolons; all by default.")] = "",
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Instead leave out each part of studio.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of noise, folds and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell true from false candidates: ours beside cleanlab, kernel ridge and frequency."""
+    from core.bench import disambiguation as benchmark
+    from core.bench import report
+    from core.bench.data import demo_set, load_sets
+
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    chosen = load_sets(data, names or None) if data else [demo_set()]
+    kinds = [kind.strip() for kind in noise.split(",") if kind.strip()]
+    which = [name.strip() for name in methods.split(";") if name.strip()]
+    unknown = set(which) - set(benchmark.METHODS)
+    if unknown:
+        known = "; ".join(benchmark.METHODS)
+        raise PlainError("No such method.", ", ".join(sorted(unknown)), f"Methods: {known}.")
+    which = which or list(benchmark.METHODS)
+    results = []
+    with log.status("Measuring …") as status:
+        runs = (
+            benchmark.parts(chosen, kinds, seed, status.update)
+            if parts
+            else benchmark.run(chosen, kinds, which, seed, status.update)
+        )
+        for one in runs:
+            results.append(one)
+            log.print(
+                f"{one['set']} {one['noise']} {one['method']}: micro {one['auc']:.3f}, "
+                f"macro {one['macro_auc']:.3f}, {one['seconds']:.1f} s"
+            )
+    tables = report.disambiguation_tables(results, "Parts of `studio`: " if parts else "")
+    _report("parts" if parts else "disambiguation", tables, results, write, as_json)
+
+
+@app.command()
+def tuning(
+    trials: Annotated[int, typer.Option(min=2, help="Trials per search.")] = 30,
+    seeds: Annotated[int, typer.Option(min=1, help="Held-out halves.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Processes.")] = 2,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Search settings on the demo data; compare the best with the preset on held-out truth."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+
+    with log.status("Searching …") as status:
+        chosen = list(range(seeds))
+        results = list(benchmark.search(chosen, trials, preset, workers, status.update))
+    title = f"{trials} trials on the demo data, {workers} processes, preset `{preset}`"
+    _report("tuning", [(title, report.tuning_table(results))], results, write, as_json)
+
+
+@app.command()
+def sensitivity(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated.")] = "emotions,mirflickr-5000",
+    r: Annotated[int, typer.Option(help="False labels per row.")] = 3,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
+    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Score each value of gamma, T, k and the loss, all else as in the preset."""
+    from core.bench import report
+    from core.bench import tuning as benchmark
+    from core.bench.data import load_sets
+
+    if data is None:
+        raise PlainError("No data.", "This benchmark runs on files.", "Give --data FOLDER.")
+    chosen = load_sets(data, [name.strip() for name in sets.split(",") if name.strip()])
+    with log.status("Training …") as status:
+        results = list(benchmark.sensitivities(chosen, r, folds, preset, seed, status.update))
+    tables = report.sensitivity_tables(results, preset, folds)
+    _report(f"sensitivity-{preset}", tables, results, write, as_json)
 
 
 def _report(

@@ -11,6 +11,7 @@ from core.store import RunRow, Workspace, files
 
 def load_reviewer(workspace: Workspace, run: RunRow) -> Reviewer:
     """Return the reviewer of a run with results, as of the decisions that stand now."""
+    from core.tuning import dependence
     from core.worker import confidence_history, load_graphs
 
     predictions = workspace.runs.folder(run.id) / "predictions.npy"
@@ -25,6 +26,7 @@ def load_reviewer(workspace: Workspace, run: RunRow) -> Reviewer:
         files.read_array(predictions),
         workspace.decisions.latest(run.fingerprint),
         variability=variability(dataset.candidates, confidence_history(workspace, run.id)),
+        dependence=dependence(workspace, run.fingerprint),
     )
 
 

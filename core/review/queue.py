@@ -5,14 +5,15 @@ it. After that every tenth question is random, and the others follow the chosen 
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from core.review.radar import contradictions
-from core.review.worth import settles
+from core.review.worth import WATCHED_CLOSELY, settles
 
 if TYPE_CHECKING:
     from core.review.reviewer import Reviewer
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Cells: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Order: TypeAlias = Literal[
-    "worth", "false_first", "doubtful", "restless", "label", "contradictions", "audit"
+    "worth", "false_first", "doubtful", "restless", "depends", "label", "contradictions", "audit"
 ]
 State: TypeAlias = Literal["open", "settled", "decided", "unsure"]
 
@@ -30,6 +31,9 @@ SETTLED = 0.95
 """A cell whose confidence is this near to 0 or 1 need not be asked."""
 
 LOG_ODDS_SETTLED = float(np.log(SETTLED / (1 - SETTLED)))
+
+FEW_CELLS = 200
+"""Cells of an instance, at most, that are looked at to fill a list of questions."""
 
 PROMISE_WEIGHT = 0.1
 """Settling ten more counts like being twice as doubtful. `plain bench effort` on four sets: with 1
@@ -85,13 +89,16 @@ def ask(
         return drawn
     taken = {one.row for one in drawn}
     open_[list(taken)] = unaudited[list(taken)] = False
+    if order == "depends" and reviewer.dependence is not None:
+        open_ &= reviewer.dependence > 0  # where all good trials agree there is nothing to ask
     if order == "contradictions":
         return _at_odds(reviewer, may, limit)
     if order == "audit":
         return drawn + _by_row(reviewer, open_, audit_order(reviewer), "audit", True, limit)
-    worth, promises = _worth(reviewer, order, open_, limit)
-    ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn), promises)
+    worth = _worth(reviewer, order, open_, limit)
+    ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn))
     if order == "worth":
+        ordered = _promising(reviewer, ordered)
         audit = _by_row(reviewer, unaudited, audit_order(reviewer), "audit", True, limit)
         ordered = _mixed(ordered, audit)
     return [*drawn, *ordered][:limit]
@@ -108,21 +115,37 @@ def _at_odds(reviewer: "Reviewer", may: Cells, limit: int) -> list[Question]:
     return [Question(row, labels, 0.0, "contradictions") for row, labels in asked[:limit]]
 
 
-def _worth(
-    reviewer: "Reviewer", order: Order, may: Cells, limit: int
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Return what asking each cell is worth in this order, and what it promises; larger first."""
-    confidences, promises = reviewer.confidences, np.zeros(may.shape, np.float32)
+def _worth(reviewer: "Reviewer", order: Order, may: Cells, limit: int) -> npt.NDArray[Any]:
+    """Return what asking each cell is worth in this order; larger comes first."""
+    confidences = reviewer.confidences
     doubt: npt.NDArray[Any] = 0.5 - np.abs(confidences - 0.5)
     if order == "worth":
         rows, labels = _largest(np.where(may, doubt, -1), max(200, 4 * limit))
-        promises[rows, labels] = settles(reviewer, rows, labels, LOG_ODDS_SETTLED)
-        return doubt * (1 + PROMISE_WEIGHT * np.maximum(promises, 0)), promises
+        promise = settles(reviewer, rows, labels, LOG_ODDS_SETTLED)
+        doubt[rows, labels] *= 1 + PROMISE_WEIGHT * np.maximum(promise, 0)
     if order == "false_first":
-        return -confidences, promises
+        return -confidences
     if order == "restless" and reviewer.variability is not None:
-        return reviewer.variability, promises
-    return doubt, promises
+        return reviewer.variability
+    if order == "depends" and reviewer.dependence is not None:
+        return reviewer.dependence
+    if order == "label":  # the label with most to do first, and all of it
+        rank = np.argsort(np.argsort(np.where(may, doubt, 0).sum(axis=0), kind="stable"))
+        doubt += rank
+    return doubt
+
+
+def _promising(reviewer: "Reviewer", ordered: list[Question]) -> list[Question]:
+    """Add the promises, counted on more cells: the ones chosen for theirs had too high ones."""
+    if not ordered:
+        return ordered
+    rows, labels = (
+        np.array(part) for part in zip(*((q.row, q.cells[0]) for q in ordered), strict=True)
+    )
+    promise = settles(reviewer, rows, labels, LOG_ODDS_SETTLED, n_watched=WATCHED_CLOSELY)
+    return [
+        replace(q, promise=float(max(found, 0))) for q, found in zip(ordered, promise, strict=True)
+    ]
 
 
 def _largest(values: npt.NDArray[Any], count: int) -> tuple[Rows, Rows]:
@@ -190,17 +213,24 @@ def _in_states(reviewer: "Reviewer", states: Collection[str]) -> Cells:
 
 def audit_order(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
     """Return a random number for every cell, the same always; the largest are drawn first."""
+    return _drawn(reviewer.seed, reviewer.offered.shape)
+
+
+@lru_cache(maxsize=2)
+def _drawn(seed: int, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     # Not the plain seed: data made with the same one would not be independent of the draw.
-    return np.random.default_rng([reviewer.seed, 0xA0D17]).random(reviewer.offered.shape)
+    drawn = np.random.default_rng([seed, 0xA0D17]).random(shape)
+    drawn.setflags(write=False)
+    return drawn
 
 
 def _first_lap(reviewer: "Reviewer", may: Cells) -> Cells:
     """Return the cells still missing for 10 random ones of every label."""
+    lap, order = np.zeros_like(may), audit_order(reviewer)
     missing = FIRST_LAP - reviewer.sampled.sum(axis=0)
-    order = np.argsort(np.where(may, -audit_order(reviewer), np.inf), axis=0, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(len(order))[:, None], axis=0)
-    lap: Cells = may & (rank < missing)
+    for j in np.flatnonzero(missing > 0):
+        at = np.flatnonzero(may[:, j])
+        lap[at[np.argsort(-order[at, j], kind="stable")[: missing[j]]], j] = True
     return lap
 
 
@@ -211,20 +241,19 @@ def _by_row(
     reason: str,
     sampled: bool,
     limit: int,
-    promises: npt.NDArray[Any] | None = None,
 ) -> list[Question]:
     """Return one question per instance: the best cells that may be asked, by their best cell."""
     rows, labels = np.nonzero(may)
-    order = np.argsort(-worth[rows, labels], kind="stable")
+    values = worth[rows, labels]
+    enough = FEW_CELLS * limit
+    if len(values) > enough:  # the rest is hardly ever needed, and long to sort
+        best = np.argpartition(-values, enough)[:enough]
+        rows, labels, values = rows[best], labels[best], values[best]
+    order = np.argsort(-values, kind="stable")
     cells: dict[int, list[int]] = {}
     for at in order:
         row = int(rows[at])
         if row not in cells and len(cells) == limit:
             break
         cells.setdefault(row, []).append(int(labels[at]))
-    if promises is None:
-        return [Question(row, found, 0.0, reason, sampled) for row, found in cells.items()]
-    return [
-        Question(row, found, float(max(promises[row, found].max(), 0)), reason, sampled)
-        for row, found in cells.items()
-    ]
+    return [Question(row, found, 0.0, reason, sampled) for row, found in cells.items()]

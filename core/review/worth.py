@@ -11,11 +11,13 @@ if TYPE_CHECKING:
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-WATCHED = 400
+WATCHED, WATCHED_CLOSELY = 400, 4000
 """Undecided cells of a label that are looked at; of more, a sample stands for all."""
 
 
-def settles(reviewer: "Reviewer", rows: Rows, labels: Rows, limit: float) -> Matrix:
+def settles(
+    reviewer: "Reviewer", rows: Rows, labels: Rows, limit: float, n_watched: int = WATCHED
+) -> Matrix:
     """Return how many other undecided cells pass `limit` (log-odds) by an answer to each cell.
 
     Negative where answers would rather open settled ones.
@@ -23,7 +25,7 @@ def settles(reviewer: "Reviewer", rows: Rows, labels: Rows, limit: float) -> Mat
     found = np.zeros((2, len(rows)))
     for j in np.unique(labels):
         at = np.flatnonzero(labels == j)
-        found[:, at] += _through_label(reviewer, int(j), rows[at], limit)
+        found[:, at] += _through_label(reviewer, int(j), rows[at], limit, n_watched)
     found += _through_instance(reviewer, rows, labels, limit)
     found += _through_graph(reviewer, rows, labels, limit)
     p = reviewer.confidences[rows, labels]
@@ -31,11 +33,11 @@ def settles(reviewer: "Reviewer", rows: Rows, labels: Rows, limit: float) -> Mat
 
 
 def _through_label(
-    reviewer: "Reviewer", j: int, asked: Rows, limit: float
+    reviewer: "Reviewer", j: int, asked: Rows, limit: float, n_watched: int
 ) -> npt.NDArray[np.float64]:
     """Count what the quick model learns about other instances of the label."""
     undecided = np.flatnonzero(reviewer.offered[:, j] & np.isnan(reviewer.decided[:, j]))
-    step = max(1, len(undecided) // WATCHED)
+    step = max(1, len(undecided) // n_watched)
     watched = undecided[(reviewer.seed + j) % step :: step]
     pull = reviewer.pull(j, asked, watched)
     pull[watched[:, None] == asked] = 0

@@ -121,20 +121,23 @@ class Judge:
             [dataset.ids[row] for row in rows],
             dataset.feature_names,
         )
-        self._neighbors: dict[tuple[bool, bool], Neighbors] = {}
+        self._neighbors: dict[tuple[bool, bool, bool], Neighbors] = {}
         self._offered = np.nonzero(dataset.candidates)
 
     def graph(self, config: PlainConfig, *, of_all: bool = False) -> InstanceGraph:
         """Return the instance graph of a trial; all trials share one search."""
         dataset = self._dataset if of_all else self.training
-        key = (config.standardize, of_all and self.training.n_instances < dataset.n_instances)
+        key = (
+            config.standardize,
+            config.unit_rows,
+            of_all and self.training.n_instances < dataset.n_instances,
+        )
         if key not in self._neighbors:
-            from core.network import Standardizer
+            from core.network import fit_scaling
 
-            standardizer = Standardizer.fit(dataset.features, config.standardize)
-            standardized = standardizer.apply(dataset.features)
+            scaled = fit_scaling(dataset.features, config).apply(dataset.features)
             seed = self._settings.base.seed
-            self._neighbors[key] = find_neighbors(standardized, self._largest_k(), seed=seed)
+            self._neighbors[key] = find_neighbors(scaled, self._largest_k(), seed=seed)
         return self._neighbors[key].graph(config.k, config.rho)
 
     def after_epoch(self, trainer: Any) -> float:
@@ -184,7 +187,7 @@ class Judge:
         Y = self._dataset.candidates.astype(np.float32)
         Y_hat = trainer.predict_proba(self._dataset.features)
         if trainer.config.disambiguation != "alternating":
-            return np.asarray(Y * Y_hat, np.float32)
+            return confidences(None, Y, Y_hat)
         graph = self.graph(trainer.config, of_all=True)
         labels = build_label_graph(self._dataset.candidates)
         return confidences(make_propagator(trainer.config, graph, labels), Y, Y_hat)

@@ -42,7 +42,7 @@ def open_instance(run_id: str, instance: str) -> None:
 def open_run(run_id: str) -> None:
     """Go to a run in Train."""
     state.choose(run_id=run_id)
-    st.switch_page(TRAIN)
+    st.switch_page(TRAIN, query_params={"run": run_id})  # without any, bound ones are in the way
 
 
 def open_comparison(keys: Sequence[str]) -> None:

@@ -276,14 +276,15 @@ def _draw_preview(dataset: CandidateDataset) -> None:
     }
     config["candidates"] = st.column_config.TextColumn(width="medium")
     st.caption(f"The first {len(table)} instances")
-    st.dataframe(
-        table,
-        hide_index=True,
-        column_config=config,
-        row_height=44 if pictures else 28,
-        height=300,
-        key="data.preview",
-    )
+    with st.container(key="data.preview"):
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config=config,
+            row_height=44 if pictures else 28,
+            height=300,
+            key="data.preview_rows",
+        )
 
 
 def _draw_synthesis(dataset: CandidateDataset) -> None:

@@ -46,9 +46,13 @@ def open_page(browser) -> Iterator[Callable[..., object]]:
     """Open pages that must not ask another host for anything, nor raise in the browser."""
     opened, strangers, errors = [], [], []
 
-    def open_one(url: str, width: int = 1440, height: int = 900, dark: bool = False) -> object:
+    def open_one(
+        url: str, width: int = 1440, height: int = 900, dark: bool = False, is_new: bool = False
+    ) -> object:
         scheme = "dark" if dark else "light"
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        if not is_new:  # those who come again are not offered the tour
+            page.add_init_script("localStorage.setItem('plain.tour', 'seen')")
         page.on("request", lambda one: strangers.append(one.url) if is_strange(one.url) else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("console", lambda one: errors.append(one.text) if "Policy" in one.text else None)

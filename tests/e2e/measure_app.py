@@ -27,12 +27,13 @@ from core.config import PlainConfig
 from core.dataset import CandidateDataset
 from core.graphs import InstanceGraph
 from core.store import Workspace, files
+from plain_app.components.tour import STOPS
 
 WAIT = 60_000
 BURNING = {"epochs": 10_000}  # ended by hand
 
 IN_PAGE = """
-window.pressed = 0; window.shift = 0;
+window.pressed = 0; window.shift = 0; localStorage.setItem("plain.tour", "seen");
 addEventListener("pointerdown", () => (window.pressed = performance.now()), true);
 new PerformanceObserver((list) => {
   for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
@@ -176,6 +177,23 @@ def measure_demo(browser: Browser) -> None:
         say("demo: command to start pressed", time() - begin, "s")
         page.locator(".st-key-train-curves canvas").first.wait_for(timeout=WAIT)
         say("demo: command to first live epoch on screen", time() - begin, "s", 15)
+        page.close()
+
+
+def measure_tour(browser: Browser) -> None:
+    """The whole tour, with five seconds of reading at every stop."""
+    with served(None, "--data", "demo") as server:
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.goto(server.url)
+        card = page.get_by_role("dialog", name="Tour")
+        card.get_by_role("button", name="Take the tour").click(timeout=WAIT)
+        begin = monotonic()
+        for stop in STOPS:
+            card.get_by_text(stop.title).wait_for()
+            page.locator(".ring").wait_for(timeout=WAIT)
+            page.wait_for_timeout(5000)
+            card.get_by_role("button").last.click()
+        say("tour: all stops, 5 s of reading each", monotonic() - begin, "s", 120)
         page.close()
 
 
@@ -378,6 +396,7 @@ def has_engine(server: Server) -> bool:
 
 ROWS = {
     "demo": measure_demo,
+    "tour": measure_tour,
     "clicks": measure_clicks,
     "live": measure_live,
     "map": measure_map,

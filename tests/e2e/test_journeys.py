@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from core.store import RunState, Workspace
+from plain_app.components.tour import STOPS
 
 pytestmark = pytest.mark.e2e
 HOSTILE = (
@@ -197,6 +198,30 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
     expect(page).to_have_title("PLAIN Studio")
     assert page.locator("img[src='x']").count() == 0
     assert "Traceback" not in server.errors()
+
+
+def test_the_tour_goes_from_data_to_export_and_is_offered_once(serve, open_page, pictures):
+    server = serve("--data", "demo")
+    page = open_page(server.url, is_new=True)
+    card = page.get_by_role("dialog", name="Tour")
+    card.get_by_role("button", name="Take the tour").click(timeout=LONG)
+    for at, stop in enumerate(STOPS):
+        expect(card.get_by_text(stop.title)).to_be_visible(timeout=LONG)
+        expect(page.locator(stop.target).first).to_be_visible(timeout=LONG)
+        expect(page.locator(".ring")).to_be_visible(timeout=LONG)
+        if at == 5:
+            take(page, pictures, "tour", "light")
+        card.get_by_role("button", name=re.compile("Next|Done")).click()
+    expect(card).to_have_count(0)
+    page.reload()
+    expect(page.locator(".st-key-frame-steps")).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-tour button")).to_be_visible(timeout=LONG)
+    expect(card).to_have_count(0)
+    page.locator(".st-key-tour button").click()
+    expect(card.get_by_text(STOPS[0].title)).to_be_visible(timeout=LONG)
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect_no_traceback(page)
 
 
 def test_pictures_of_every_view(serve, open_page, pictures):

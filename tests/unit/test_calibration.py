@@ -49,7 +49,7 @@ def test_the_count_model_equals_enumeration_of_all_label_sets():
 
 def test_how_many_labels_are_false_is_learned_and_used():
     truth, candidates, p = world()
-    metrics = disambiguation_metrics(truth, candidates, calibrate(candidates, p, p).confidences)
+    metrics = disambiguation_metrics(truth, candidates, calibrate(candidates, None, p).confidences)
     by_prediction = disambiguation_metrics(truth, candidates, p)
     assert metrics["auc"] > by_prediction["auc"] + 0.01
     assert metrics["macro_auc"] > by_prediction["macro_auc"] + 0.01
@@ -57,7 +57,7 @@ def test_how_many_labels_are_false_is_learned_and_used():
 
 def test_confidences_are_probabilities_of_candidates_only():
     truth, candidates, p = world()
-    found = calibrate(candidates, p, p).confidences
+    found = calibrate(candidates, None, p).confidences
     assert found.dtype == np.float32
     assert (found[candidates == 0] == 0).all()
     assert found.min() >= 0
@@ -68,19 +68,19 @@ def test_confidences_are_probabilities_of_candidates_only():
 def test_predictions_of_candidates_serve_as_well_as_predictions_of_truth():
     truth, candidates, p = world()
     e = candidates[truth == 0].mean()
-    found = calibrate(candidates, p, p + (1 - p) * e).confidences
+    found = calibrate(candidates, None, p + (1 - p) * e).confidences
     assert expected_calibration_error(found, truth, candidates) < 0.1
 
 
 def test_a_few_audited_cells_find_the_base_rates():
     truth, candidates, _ = world(n=2000, spread=2.0)
     flat = np.full(truth.shape, 0.5)  # predictions that know nothing
-    found = calibrate(candidates, flat, flat, audit(truth, candidates, 40))
+    found = calibrate(candidates, None, flat, audit(truth, candidates, 40))
     rate = truth.sum(axis=0) / candidates.sum(axis=0)
     assert np.abs(found.base_rates - rate).mean() < 0.06
     inside = (found.base_rate_low <= rate) & (rate <= found.base_rate_high)
     assert inside.mean() >= 0.7
-    none = calibrate(candidates, flat, flat)
+    none = calibrate(candidates, None, flat)
     width = found.base_rate_high - found.base_rate_low
     assert (width < none.base_rate_high - none.base_rate_low).all()
 
@@ -88,9 +88,9 @@ def test_a_few_audited_cells_find_the_base_rates():
 @pytest.mark.parametrize("seed", range(5))
 def test_random_decisions_never_make_confidences_worse(seed):
     truth, candidates, p = world(seed)
-    before = disambiguation_metrics(truth, candidates, calibrate(candidates, p, p).confidences)
+    before = disambiguation_metrics(truth, candidates, calibrate(candidates, None, p).confidences)
     decided = audit(truth, candidates, 10, seed)
-    found = calibrate(candidates, p, p, decided, ~np.isnan(decided)).confidences
+    found = calibrate(candidates, None, p, decided, ~np.isnan(decided)).confidences
     after = disambiguation_metrics(truth, candidates, found)
     assert after["auc"] > before["auc"] - 0.01
     assert after["instance_ap"] > before["instance_ap"] - 0.01
@@ -101,10 +101,10 @@ def test_cells_chosen_for_their_confidence_move_less_than_random_ones():
     truth, candidates, p = world()
     decided = np.where(audit(truth, candidates, 20) >= 0, 0.0, np.nan)
     drawn, chosen = (
-        calibrate(candidates, p, p, decided, np.full(truth.shape, sampled)).base_rates.mean()
+        calibrate(candidates, None, p, decided, np.full(truth.shape, sampled)).base_rates.mean()
         for sampled in (True, False)
     )
-    assert drawn < chosen < calibrate(candidates, p, p).base_rates.mean()
+    assert drawn < chosen < calibrate(candidates, None, p).base_rates.mean()
 
 
 def test_a_decision_does_not_overwrite_its_confidence():
@@ -112,13 +112,13 @@ def test_a_decision_does_not_overwrite_its_confidence():
     decided = np.full(truth.shape, np.nan)
     i, j = np.argwhere((candidates > 0) & (p > 0.8))[0]
     decided[i, j] = 0
-    before, after = (calibrate(candidates, p, p, d).confidences for d in (None, decided))
+    before, after = (calibrate(candidates, None, p, d).confidences for d in (None, decided))
     assert 0.6 * before[i, j] < after[i, j] < before[i, j]
 
 
 def test_no_decisions_is_the_same_as_none_given():
     _, candidates, p = world()
-    without, empty = (calibrate(candidates, p, p, d) for d in (None, np.full(p.shape, np.nan)))
+    without, empty = (calibrate(candidates, None, p, d) for d in (None, np.full(p.shape, np.nan)))
     assert np.array_equal(without.confidences, empty.confidences)
     assert np.array_equal(without.base_rates, empty.base_rates)
 
@@ -126,7 +126,7 @@ def test_no_decisions_is_the_same_as_none_given():
 def test_memorised_candidates_are_not_all_believed():
     truth, candidates, p = world()
     memorised = 0.9 * candidates + 0.1 * p
-    found = calibrate(candidates, memorised, memorised).confidences
+    found = calibrate(candidates, None, memorised).confidences
     assert found[candidates > 0].mean() < 0.8
     assert disambiguation_metrics(truth, candidates, found)["auc"] > 0.6
 
@@ -140,7 +140,7 @@ def test_odd_candidates_give_finite_numbers(candidates):
     Y_hat = np.random.default_rng(0).random(candidates.shape)
     decided = np.where(candidates, 1.0, np.nan)
     for given in (None, decided):
-        found = calibrate(candidates, Y_hat, Y_hat, given)
+        found = calibrate(candidates, None, Y_hat, given)
         for values in (found.confidences, found.base_rates, found.base_rate_low):
             assert np.isfinite(values).all()
 
@@ -158,5 +158,5 @@ def test_reliability_compares_claims_with_outcomes():
 
 def test_many_labels_do_not_overflow_the_count_model():
     _, candidates, p = world(n=300, n_labels=159)
-    found = calibrate(candidates, p, p).confidences
+    found = calibrate(candidates, None, p).confidences
     assert np.isfinite(found).all()

@@ -105,7 +105,7 @@ def test_clean_gives_labels_closer_to_the_truth_with_provenance(tmp_path):
     figures = json.loads(done.stdout)
     assert figures["f1_resolved"] > figures["f1_candidates"] + 0.1
     record = json.loads((tmp_path / "clean.csv.provenance.json").read_text())
-    assert record["config"]["epochs"] == 30
+    assert record["config"]["epochs"] == 12
 
 
 def test_a_run_from_the_shell_is_listed_shown_exported_and_deleted(tmp_path):

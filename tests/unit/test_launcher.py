@@ -12,8 +12,9 @@ from plain_app import launcher
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.7", "::", "example.com"])
 def test_other_hosts_are_refused_with_what_is_needed(host):
-    with pytest.raises(PlainError, match="password file"):
-        launcher.check_host(host)
+    with pytest.raises(PlainError, match="--password-file"):
+        launcher.check_host(host, is_guarded=False)
+    launcher.check_host(host, is_guarded=True)
 
 
 def test_a_taken_port_is_refused_when_asked_for_and_avoided_when_not(monkeypatch):

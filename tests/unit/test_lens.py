@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from core.calibration import calibrate
 from core.config import PlainConfig
 from core.graphs import build_instance_graph, build_label_graph, find_neighbors
 from core.lens import Lens, confidences, make_propagator
@@ -30,7 +31,7 @@ def trained(demo):
 
 @pytest.fixture(scope="module")
 def lens(demo, trained):
-    standardized = trained._standardizer.apply(demo.features)
+    standardized = trained._scaling.apply(demo.features)
     return Lens(
         trained.config,
         demo.candidates,
@@ -51,7 +52,7 @@ def test_other_settings_give_exactly_what_their_own_graphs_and_propagation_give(
     lens, demo, trained, changes
 ):
     config = PlainConfig(**{**trained.config.model_dump(), **changes})
-    standardized = trained._standardizer.apply(demo.features)
+    standardized = trained._scaling.apply(demo.features)
     graph = build_instance_graph(standardized, config.k, config.rho)
     propagator = make_propagator(config, graph, build_label_graph(demo.candidates))
     Y = demo.candidates.astype(np.float32)
@@ -75,4 +76,5 @@ def test_without_propagation_nothing_can_be_changed(demo, trained):
     graphs = (trained.instance_graph, trained.label_graph)
     lens = Lens(config, demo.candidates, trained.predictions, *graphs)
     assert lens.settings == ()
-    np.testing.assert_array_equal(lens.look(config), trained.predictions[demo.candidates > 0])
+    wanted = calibrate(demo.candidates, None, trained.predictions).confidences
+    np.testing.assert_array_equal(lens.look(config), wanted[demo.candidates > 0])

@@ -131,3 +131,26 @@ def test_the_same_question_is_asked_of_near_instances(data, reviewer):
     X = data.features / np.linalg.norm(data.features, axis=1, keepdims=True)
     near = (X[rows] @ X[rows[0]]).mean()
     assert near > (X @ X[rows[0]]).mean() + 0.3
+
+
+def test_one_label_at_a_time_asks_all_of_a_label_first(reviewer):
+    found = reviewer.questions("label", limit=30)
+    assert len({one.cells[0] for one in found}) == 1
+
+
+def test_what_is_promised_comes_about(data, reviewer):
+    reviewer, _ = reviewer.decide([decision(data, i, j) for i, j in cells(data, 60)])
+    found = [one for one in reviewer.questions(limit=80) if one.reason == "worth"][:12]
+    settled = []
+    for one in found:
+        p = reviewer.confidences[one.row, one.cells[0]]
+        keep, reject = (reviewer.ripple(one.row, one.cells[0], v) for v in ("keep", "reject"))
+        settled.append(p * net(keep) + (1 - p) * net(reject))
+    promised = np.array([one.promise for one in found])
+    assert np.abs(promised - np.maximum(settled, 0)).mean() < 1.0
+
+
+def net(ripple):
+    from core.review.queue import is_settled
+
+    return is_settled(ripple.after).sum() - is_settled(ripple.before).sum()

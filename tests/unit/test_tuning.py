@@ -1,7 +1,10 @@
 """Studies: honest parts, exact budgets, and nothing finished is ever lost."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from time import monotonic, sleep
 
 import numpy as np
@@ -9,7 +12,7 @@ import pytest
 
 from core import tuning
 from core.config import PlainConfig
-from core.errors import ConfigError
+from core.errors import ConfigError, PlainError
 from core.store import Decision, Workspace
 from core.tuning import studies
 from core.tuning.objectives import Judge, read_verdicts, split
@@ -247,3 +250,79 @@ def test_a_study_is_shared_through_postgresql(tmp_path, postgres_url, monkeypatc
     assert tuning.kept_shares(there, row.id).size == int(demo.candidates.sum())
     here.close()
     there.close()
+
+
+def test_the_command_searches_reports_and_resumes(tmp_path):
+    table = "x1,x2,label_a,label_b,label_c\n"
+    rows = [(i % 7, i % 5, i % 2, i % 3 == 0, 1) for i in range(60)]
+    table += "\n".join(",".join(str(int(cell)) for cell in row) for row in rows)
+    (tmp_path / "data.csv").write_text(table)
+    place = ["--workspace", str(tmp_path / "space"), "--json"]
+
+    def plain(*arguments: str):
+        command = [sys.executable, "-m", "core", "tune", *arguments, *place]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    asked = ["--trials", "2", "--workers", "1", "--set", "epochs=1", "--search", "k=3:6"]
+    done = plain(str(tmp_path / "data.csv"), *asked)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (told["state"], told["objective"]) == ("finished", "consistency")
+    assert told["finished"] + told["pruned"] == 2
+    again = plain("--report", str(tmp_path / "report.html"))
+    assert again.returncode == 0, again.stderr
+    page = (tmp_path / "report.html").read_text()
+    assert "trust it little" in page
+    assert "<script src" not in page  # nothing is fetched
+    refused = plain("--resume", "nothing")
+    assert refused.returncode == 2
+    assert "no such study" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (["demo", "--search", "alpha=1:x"], "NAME=LOW:HIGH"),
+        (["demo", "--search", "seed"], "cannot be searched"),
+        (["demo", "--sensitivity", "beta"], "Unknown study"),
+        ([], "What shall be tuned on"),
+    ],
+)
+def test_a_bad_command_is_a_message(tmp_path, asked, says):
+    from typer.testing import CliRunner
+
+    from core import cli
+
+    with pytest.raises(PlainError) as caught:
+        CliRunner().invoke(
+            cli.app,
+            ["tune", *asked, "--workspace", str(tmp_path)],
+            catch_exceptions=False,
+            standalone_mode=False,
+        )
+    assert says in str(caught.value)
+
+
+def test_review_asks_first_what_depends_on_a_setting(space, demo, fingerprint):
+    from core.graphs import build_instance_graph, build_label_graph
+    from core.propagation import Propagator
+    from core.review import Reviewer
+
+    assert tuning.dependence(space, fingerprint) is None
+    row = tuning.create_study(space, fingerprint, StudySettings(base=FAST, n_trials=6))
+    work(space, row.id)
+    divided = tuning.dependence(space, fingerprint)
+    assert divided.shape == demo.candidates.shape
+    shares = tuning.kept_shares(space, row.id)
+    offered = demo.candidates > 0
+    np.testing.assert_allclose(divided[offered], np.minimum(shares, 1 - shares))
+    graphs = build_instance_graph(demo.features), build_label_graph(demo.candidates)
+    rng = np.random.default_rng(0)
+    Y_hat = rng.random(demo.candidates.shape).astype(np.float32)
+    divided = np.where(offered, rng.random(offered.shape), 0).astype(np.float32)
+    divided[:, 3:] = 0
+    reviewer = Reviewer(demo, Propagator(*graphs), Y_hat, dependence=divided)
+    asked = reviewer.questions(order="depends", limit=5)
+    assert all(label < 3 for one in asked for label in one.cells[:1])
+    first = [divided[one.row, one.cells[0]] for one in asked]
+    assert first == sorted(first, reverse=True)

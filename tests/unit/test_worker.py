@@ -55,7 +55,7 @@ def results(workspace, run):
 
 
 def test_a_run_records_events_results_and_every_epochs_confidences(workspace, demo):
-    run = queue(workspace, demo, epochs=5)
+    run = queue(workspace, demo, epochs=5, members=2)
     told = []
     ended = worker.run_training(workspace, run.id, on_event=told.append)
     assert ended.state is RunState.FINISHED

@@ -1,0 +1,82 @@
+"""Tune and Compare in a real browser: dragging, and links that land on what they stand for."""
+
+import re
+from urllib.parse import urljoin
+
+import pytest
+from finished_run import finished_run
+from playwright.sync_api import expect
+
+from core import tuning
+from core.config import PlainConfig
+from core.demo import load_demo
+from core.store import Workspace
+from core.tuning import StudySettings
+from core.tuning.search import work
+from core.worker import keep_neighbors
+from plain_app.components.links import instance_address, trial_address
+
+pytestmark = pytest.mark.e2e
+LONG = 60_000
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """A workspace with two ended runs and a study that ended."""
+    space, demo = Workspace(tmp_path / "space"), load_demo(n_instances=300)
+    run_ids = [finished_run(space, demo, seed=seed) for seed in (0, 1)]
+    for run_id in run_ids:
+        keep_neighbors(space, run_id)
+    settings = StudySettings(base=PlainConfig(epochs=2, device="cpu"), n_trials=5)
+    study = tuning.create_study(space, demo.fingerprint, settings, "try")
+    work(space, study.id)
+    space.close()
+    return run_ids, study.id, demo
+
+
+def changed(page):
+    return page.locator(".st-key-tune-figures b").first
+
+
+def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(
+    prepared, serve, open_page
+):
+    (run_id, _), _, _ = prepared
+    page = open_page(urljoin(serve().url, f"/tune?run={run_id}"))
+    slider = page.locator("input[data-name=threshold]")
+    expect(slider).to_be_visible(timeout=LONG)
+    expect(changed(page)).to_have_text("0", timeout=LONG)
+    panel = page.locator('[data-part="panel"]')
+    before = panel.get_attribute("data-answered")
+    box = slider.bounding_box()
+    height = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] / 2, height)
+    page.mouse.down()
+    for step in range(30):
+        page.mouse.move(box["x"] + box["width"] * (0.5 + 0.4 * step / 30), height)
+        page.wait_for_timeout(25)
+    expect(panel).not_to_have_attribute("data-answered", before, timeout=LONG)  # still held
+    expect(changed(page)).not_to_have_text("0")
+    page.mouse.up()
+    place = int(slider.input_value())
+    value = page.locator(".row", has=slider).locator(".value").inner_text()
+    assert float(value) == pytest.approx(0.02 * (place + 1), abs=0.001)
+    expect(page.locator(".st-key-tune-distribution canvas")).to_be_visible()
+    slider.dblclick()
+    expect(changed(page)).to_have_text("0", timeout=LONG)
+
+
+def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, open_page):
+    run_ids, study_id, demo = prepared
+    server = serve()
+    page = open_page(urljoin(server.url, instance_address(run_ids[0], demo.ids[7])))
+    expect(page.locator(".st-key-explore-instance input")).to_have_value(demo.ids[7], timeout=LONG)
+    page.goto(urljoin(server.url, trial_address(study_id, 2)))
+    expect(page.locator(".st-key-train-title")).to_contain_text("trial 2", timeout=LONG)
+    page.goto(urljoin(server.url, f"/tune?tune.part=Search&study={study_id}"))
+    expect(page.locator(".st-key-tune-history .main-svg").first).to_be_visible(timeout=LONG)
+    page.locator(".st-key-tune-compare button").click()
+    expect(page.locator(".st-key-compare-of")).to_contain_text("trial", timeout=LONG)
+    page.locator(".st-key-compare-review button").click()
+    expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)
+    expect(page.get_by_test_id("stException")).to_have_count(0)
