@@ -17,6 +17,7 @@ def load_reviewer(
     workspace: Workspace, run: RunRow, decisions: Iterable[Verdict] | None = None
 ) -> Reviewer:
     """Return the reviewer of a run with results, with these decisions or those that stand now."""
+    from core.tuning import dependence
     from core.worker import confidence_history, load_graphs
 
     predictions = workspace.runs.folder(run.id) / "predictions.npy"
@@ -31,6 +32,7 @@ def load_reviewer(
         files.read_array(predictions),
         workspace.decisions.latest(run.fingerprint) if decisions is None else decisions,
         variability=variability(dataset.candidates, confidence_history(workspace, run.id)),
+        dependence=dependence(workspace, run.fingerprint),
     )
 
 

@@ -51,6 +51,7 @@ class Reviewer:
     dataset, propagator, Y_hat : of the run
     decisions : those that stand, latest last; unknown instances and labels are passed over
     variability : (n, L), how restless each cell was over the epochs; for the order "restless"
+    dependence : (n, L), how much each cell depends on settings (`core.tuning`); for "depends"
     seed : of what is drawn at random
 
     Attributes
@@ -72,10 +73,11 @@ class Reviewer:
         decisions: Iterable[Verdict] = (),
         *,
         variability: Matrix | None = None,
+        dependence: Matrix | None = None,
         seed: int = 0,
     ) -> None:
         self.dataset, self.propagator, self.seed = dataset, propagator, seed
-        self.variability = variability
+        self.variability, self.dependence = variability, dependence
         self.offered = dataset.candidates > 0
         self._Y = dataset.candidates.astype(np.float32)
         self._Y_hat = np.asarray(Y_hat, np.float32)
