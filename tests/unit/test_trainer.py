@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from core.config import ABLATIONS, PlainConfig
 from core.dataset import CandidateDataset
@@ -198,3 +199,22 @@ def test_a_diverging_training_says_what_to_do(demo):
 def test_new_instances_are_predicted(demo):
     trainer, _ = train(demo)
     assert np.allclose(trainer.predict_proba(demo.features), trainer.predictions, atol=1e-6)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_decisions_are_held_in_the_targets_and_weights_are_taken_over(demo, members):
+    first = PlainTrainer(PlainConfig(epochs=2, members=members))
+    list(first.epochs(demo))
+    cells = np.argwhere(demo.candidates)[::7]
+    decided = np.full(demo.candidates.shape, np.nan, np.float32)
+    decided[tuple(cells.T)] = demo.truth[tuple(cells.T)]
+    second = PlainTrainer(PlainConfig(epochs=2, members=members, learning_rate=1e-12))
+    theta = first.checkpoint()["theta"]
+    events = second.epochs(demo, decided=decided, theta=theta)
+    next(events), next(events), next(events)
+    known = ~np.isnan(decided)
+    targets = second._propagation.held(torch.tensor(second.pseudo_labels)).numpy()
+    np.testing.assert_array_equal(targets[known], decided[known])
+    list(events)
+    np.testing.assert_allclose(second.checkpoint()["theta"], theta, atol=1e-6)
+    assert second.confidences[decided == 0].max() > 0  # a decision is no confidence
