@@ -98,6 +98,16 @@ class CandidateDataset:
         return int(self.features.shape[1])
 
     @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of every id."""
+        return {name: row for row, name in enumerate(self.ids)}
+
+    @cached_property
+    def label_of(self) -> dict[str, int]:
+        """The column of every label name."""
+        return {name: column for column, name in enumerate(self.label_names)}
+
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of features, candidates, ids and label names: the identity of the data."""
         digest = hashlib.sha256(repr((self.features.shape, self.candidates.shape)).encode())

@@ -1,6 +1,8 @@
 """Workspaces in every state a view can meet, made without training."""
 
 import os
+import re
+from html import unescape
 from pathlib import Path
 
 import filelock
@@ -114,3 +116,10 @@ def texts(app) -> str:
     """Return all words on a page of an AppTest."""
     parts = [*app.text, *app.caption, *app.markdown, *app.subheader]
     return "\n".join(str(one.value) for one in parts)
+
+
+def figures(app) -> dict[str, str]:
+    """Return the figures of an AppTest's page by their names."""
+    drawn = "".join(str(one.proto.body) for one in app.get("html"))
+    found = re.findall(r"<span>([^<]*)</span><b>([^<]*)</b>", drawn)
+    return {unescape(name): unescape(value) for name, value in found}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Cells: TypeAlias = npt.NDArray[np.bool_]
 Rows: TypeAlias = npt.NDArray[np.int64]
 Order: TypeAlias = Literal[
-    "worth", "false_first", "doubtful", "restless", "label", "contradictions", "audit"
+    "worth", "false_first", "doubtful", "restless", "depends", "label", "contradictions", "audit"
 ]
 State: TypeAlias = Literal["open", "settled", "decided", "unsure"]
 
@@ -89,6 +89,8 @@ def ask(
         return drawn
     taken = {one.row for one in drawn}
     open_[list(taken)] = unaudited[list(taken)] = False
+    if order == "depends" and reviewer.dependence is not None:
+        open_ &= reviewer.dependence > 0  # where all good trials agree there is nothing to ask
     if order == "contradictions":
         return _at_odds(reviewer, may, limit)
     if order == "audit":
@@ -125,6 +127,8 @@ def _worth(reviewer: "Reviewer", order: Order, may: Cells, limit: int) -> npt.ND
         return -confidences
     if order == "restless" and reviewer.variability is not None:
         return reviewer.variability
+    if order == "depends" and reviewer.dependence is not None:
+        return reviewer.dependence
     if order == "label":  # the label with most to do first, and all of it
         rank = np.argsort(np.argsort(np.where(may, doubt, 0).sum(axis=0), kind="stable"))
         doubt += rank

@@ -5,7 +5,7 @@ resolved only on request. What a person decided is never changed by what the mod
 other way round: both stay beside each other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, Protocol, Self
 
@@ -18,6 +18,9 @@ from core.errors import ConfigError
 
 Matrix = npt.NDArray[np.float32]
 Cells = npt.NDArray[np.bool_]
+
+VALUES = {"keep": 1.0, "reject": 0.0}
+"""What a verdict says of its cell; other verdicts say nothing."""
 
 NOT_A_CANDIDATE, BELOW, CONFIDENT, NEW_LABEL = range(4)
 _REASONS = ("not a candidate", "below threshold", "confident", "confident, though not a candidate")
@@ -130,16 +133,8 @@ def resolve(
     reasons[~candidate] = np.where(kept, NEW_LABEL, NOT_A_CANDIDATE)[~candidate]
     texts = list(_REASONS)
     place = {text: at for at, text in enumerate(texts)}
-    row = {name: i for i, name in enumerate(dataset.ids)}
-    column = {name: j for j, name in enumerate(dataset.label_names)}
-    for decision in decisions:
-        i, j = row.get(decision.instance_id), column.get(decision.label)
-        if (
-            i is None
-            or j is None
-            or not offered[i, j]
-            or decision.verdict not in ("keep", "reject")
-        ):
+    for i, j, decision in located(dataset, decisions):
+        if not offered[i, j] or decision.verdict not in VALUES:
             continue
         text = f"decided by {decision.annotator} on {decision.time[:10]}"
         if text not in place:
@@ -147,6 +142,16 @@ def resolve(
             texts.append(text)
         kept[i, j], reasons[i, j] = decision.verdict == "keep", place[text]
     return Resolution(kept.astype(np.uint8), confidences.astype(np.float32), reasons, tuple(texts))
+
+
+def located(
+    dataset: CandidateDataset, decisions: Iterable[Verdict]
+) -> Iterator[tuple[int, int, Verdict]]:
+    """Yield row and label of each decision, passing over those on other data."""
+    for one in decisions:
+        i, j = dataset.row_of.get(one.instance_id), dataset.label_of.get(one.label)
+        if i is not None and j is not None:
+            yield i, j, one
 
 
 def _rank(confidences: Matrix, offered: Cells) -> npt.NDArray[np.int64]:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from core.calibration import calibrate
 from core.dataset import CandidateDataset
 from core.propagation import Propagator
-from core.review.learner import CellFeatures, Learner
+from core.review.learner import CellFeatures, Fit, Learner
 from core.review.queue import Order, Question, State, ask, is_settled, near
-from core.review.resolve import Verdict
+from core.review.resolve import VALUES, Verdict, located
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -51,6 +51,7 @@ class Reviewer:
     dataset, propagator, Y_hat : of the run
     decisions : those that stand, latest last; unknown instances and labels are passed over
     variability : (n, L), how restless each cell was over the epochs; for the order "restless"
+    dependence : (n, L), how much each cell depends on settings (`core.tuning`); for "depends"
     seed : of what is drawn at random
 
     Attributes
@@ -62,6 +63,8 @@ class Reviewer:
     unsure : (n, L), where a person could not tell
     """
 
+    _fit: Fit
+
     def __init__(
         self,
         dataset: CandidateDataset,
@@ -70,15 +73,14 @@ class Reviewer:
         decisions: Iterable[Verdict] = (),
         *,
         variability: Matrix | None = None,
+        dependence: Matrix | None = None,
         seed: int = 0,
     ) -> None:
         self.dataset, self.propagator, self.seed = dataset, propagator, seed
-        self.variability = variability
+        self.variability, self.dependence = variability, dependence
         self.offered = dataset.candidates > 0
         self._Y = dataset.candidates.astype(np.float32)
         self._Y_hat = np.asarray(Y_hat, np.float32)
-        self._row_of = {name: i for i, name in enumerate(dataset.ids)}
-        self._label_of = {name: j for j, name in enumerate(dataset.label_names)}
         shape = self.offered.shape
         self.decided = np.full(shape, np.nan, np.float32)
         self.sampled, self.unsure = np.zeros(shape, bool), np.zeros(shape, bool)
@@ -135,7 +137,10 @@ class Reviewer:
 
     def ripple(self, i: int, j: int, verdict: Literal["keep", "reject"]) -> Ripple:
         """Return what this answer would move, without giving it."""
-        return self._next([(i, j, float(verdict == "keep"))])[1]
+        following = self._copy()
+        following.decided[i, j] = VALUES[verdict]
+        following._learn({(i, j)})
+        return _moved(self, following)
 
     def decide(self, decisions: Iterable[Verdict]) -> tuple["Reviewer", Ripple]:
         """Return the reviewer after these decisions, and what they moved.
@@ -143,14 +148,9 @@ class Reviewer:
         An "undo" makes its cell undecided; where an older decision comes to stand again, send that
         one instead.
         """
-        given = [one for one in decisions if self._place(one) is not None]
-        changes = []
-        for one in given:
-            i, j = self._place(one) or (0, 0)
-            value = {"keep": 1.0, "reject": 0.0}.get(one.verdict, np.nan)
-            changes.append((i, j, value))
-        following, ripple = self._next(changes, given)
-        return following, ripple
+        following = self._copy()
+        following._learn(following._mark(decisions))
+        return following, _moved(self, following)
 
     def pull(self, j: int, asked: Rows, others: Rows) -> Matrix:
         """Return how far learning about `asked` cells of a label moves others; see `Learner`."""
@@ -175,27 +175,21 @@ class Reviewer:
         )
         return np.asarray(dot / np.maximum(np.sqrt(a * b), 1e-9))
 
-    def _next(
-        self, changes: list[tuple[int, int, float]], given: Iterable[Verdict] = ()
-    ) -> tuple["Reviewer", Ripple]:
-        following = object.__new__(type(self))
-        following.__dict__.update(self.__dict__)
+    def _copy(self) -> "Reviewer":
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
         for name in ("decided", "sampled", "unsure", "_Z", "_moved", "log_odds", "confidences"):
-            following.__dict__[name] = getattr(self, name).copy()
-        for i, j, value in changes:
-            following.decided[i, j] = value
-        following._mark(given)
-        cells = {(i, j) for i, j, _ in changes}
-        rows = following._settle(cells)
-        fit = self._learner.update(
-            self._fit, following.decided, following._moved, {j for _, j in cells}, len(cells)
-        )
-        following._fit = fit
-        if self._learner.is_stale(fit):
-            following._relearn()
+            copy.__dict__[name] = getattr(self, name).copy()
+        return copy
+
+    def _learn(self, cells: set[tuple[int, int]]) -> None:
+        """Bring everything up to date after the decisions on these cells changed."""
+        rows, labels = self._settle(cells), {j for _, j in cells}
+        self._fit = self._learner.update(self._fit, self.decided, self._moved, labels, len(cells))
+        if self._learner.is_stale(self._fit):
+            self._relearn(self._fit)
         else:
-            following._estimate(rows, {j for _, j in cells})
-        return following, _moved(self, following)
+            self._estimate(rows, labels)
 
     def _settle(self, cells: set[tuple[int, int]]) -> Rows:
         """Bring Z to the clamped solution after these cells changed; return the rows it moved."""
@@ -222,17 +216,15 @@ class Reviewer:
 
     def _start(self) -> Matrix:
         """Return the log-odds before any decision."""
-        p = np.clip(self._calibrated(), 0.005, 0.995)
+        eta = self.propagator.eta
+        p = calibrate(self._Y, self._Z_start, self._Y_hat, eta=eta).confidences
+        p = np.clip(p, 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
 
-    def _calibrated(self) -> Matrix:
-        eta = self.propagator.eta
-        return calibrate(self._Y, self._Z_start, self._Y_hat, eta=eta).confidences
-
-    def _relearn(self) -> None:
+    def _relearn(self, before: Fit | None = None) -> None:
         everywhere: Rows = np.arange(len(self.decided), dtype=np.int64)
         self._moved: Matrix = self._movement(everywhere)
-        self._fit = self._learner.fit(self.decided, self._moved, getattr(self, "_fit", None))
+        self._fit = self._learner.fit(self.decided, self._moved, before)
         self.log_odds = np.zeros(self.decided.shape, np.float32)
         self.confidences = np.zeros(self.decided.shape, np.float32)
         self._estimate(everywhere[:0], range(self.dataset.n_labels))
@@ -247,19 +239,16 @@ class Reviewer:
                 self.log_odds[at, j] = found
                 self.confidences[at, j] = 1 / (1 + np.exp(-np.clip(found, -30, 30)))
 
-    def _place(self, decision: Verdict) -> tuple[int, int] | None:
-        i, j = self._row_of.get(decision.instance_id), self._label_of.get(decision.label)
-        return None if i is None or j is None or not self.offered[i, j] else (i, j)
-
-    def _mark(self, decisions: Iterable[Verdict]) -> None:
-        """Write the decisions down, the latest last."""
-        values = {"keep": 1.0, "reject": 0.0}
-        for one in decisions:
-            cell = self._place(one)
-            if cell is not None:
-                self.decided[cell] = values.get(one.verdict, np.nan)
-                self.unsure[cell] = one.verdict == "unsure"
-                self.sampled[cell] = bool(getattr(one, "sampled", False))
+    def _mark(self, decisions: Iterable[Verdict]) -> set[tuple[int, int]]:
+        """Write the decisions down, the latest last; return their cells."""
+        cells = set()
+        for i, j, one in located(self.dataset, decisions):
+            if self.offered[i, j]:
+                self.decided[i, j] = VALUES.get(one.verdict, np.nan)
+                self.unsure[i, j] = one.verdict == "unsure"
+                self.sampled[i, j] = bool(getattr(one, "sampled", False))
+                cells.add((i, j))
+        return cells
 
 
 def _moved(before: Reviewer, after: Reviewer) -> Ripple:

@@ -29,6 +29,7 @@ def work(workspace: Workspace, study_id: str) -> None:
         study = studies.open_optuna(workspace, row)
         while (trial := _next(workspace, row, settings, study, place)) is not None:
             _run(workspace, row, settings, study, trial, judge)
+        studies.kept_shares(workspace, row.id)  # kept, for whoever asks what depends on a setting
 
 
 def _next(

@@ -207,6 +207,30 @@ def robustness(workspace: Workspace, study_id: str, agree: float = 0.9) -> npt.N
     return codes
 
 
+def dependence(workspace: Workspace, fingerprint: str) -> npt.NDArray[np.float32] | None:
+    """Return how divided the good trials are on each cell, n x L: 0 where all agree, 0.5 at most.
+
+    Of the newest study on this data that has ended with a result; none without one.
+    """
+    path = dependence_file(workspace, fingerprint)
+    if path is None:
+        return None
+    candidates = workspace.load_dataset(fingerprint).candidates
+    stored, divided = files.read_arrays(path), np.zeros(candidates.shape, np.float32)
+    share = stored["kept"] / stored["n"]
+    divided[np.nonzero(candidates)] = np.minimum(share, 1 - share)
+    return divided
+
+
+def dependence_file(workspace: Workspace, fingerprint: str) -> Path | None:
+    """Return where `dependence` is kept; another file, or a newer one, holds another."""
+    for row in workspace.studies.list(fingerprint):
+        path = workspace.studies.folder(row.id) / "robustness.npz"
+        if path.exists():
+            return path
+    return None
+
+
 def open_optuna(workspace: Workspace, row: StudyRow) -> "optuna.Study":
     """Return the Optuna study with our sampler and pruner; made when it is not there."""
     import optuna

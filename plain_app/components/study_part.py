@@ -402,10 +402,13 @@ def _draw_robustness(study: Study) -> None:
         Figure("depends", _share(found.depends, total), "It depends on a setting"),
     ]
     figure_row(figures, "tune.robustness")
-    st.caption(
-        "Cells that depend on a setting are those worth a person's look. Review can list and order "
-        "by it."
-    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(
+            "Cells that depend on a setting are worth a person's look: in Review, the order "
+            "“Depends on settings” asks for them first."
+        )
+        if found.depends:
+            links.open_in_review(lambda: studies.depending(study), "tune.review_depends")
 
 
 def _share(count: int, total: int) -> str:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from core import tuning
 from core.errors import PlainError
 from core.review import ORDERS, STATES, Question, Reviewer
 from core.review.queue import is_settled
@@ -47,6 +48,7 @@ REASONS = {
     "false_first": "likely false",
     "doubtful": "doubtful",
     "restless": "restless over the epochs",
+    "depends": "depends on a setting",
     "label": "",
     "contradictions": "contradicts a decision",
 }
@@ -78,7 +80,8 @@ class Board:
 
 def board(run_id: str) -> Board:
     """Return the board of a run, up to date with the store."""
-    found = _board(str(workspace().folder), run_id)
+    folder = str(workspace().folder)
+    found = _board(folder, run_id, _studied(folder, run_id))
     with found.lock:
         _follow(found)
         dataset, run = found.results.dataset, found.results.run
@@ -87,16 +90,27 @@ def board(run_id: str) -> Board:
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _board(folder: str, run_id: str) -> Board:
+def _board(folder: str, run_id: str, studied: str) -> Board:
     results = explore.explored(run_id)
     variability = None
     if len(results.history) > 1:
         variability = np.zeros(results.dataset.candidates.shape, np.float32)
         variability[results.cells] = np.asarray(results.history, np.float32).std(axis=0)
     reviewer = Reviewer(
-        results.dataset, results.propagator, results.predictions, variability=variability
+        results.dataset,
+        results.propagator,
+        results.predictions,
+        variability=variability,
+        dependence=tuning.dependence(workspace(), results.run.fingerprint),
     )
     return Board(results, reviewer, reviewer.confidences)
+
+
+@st.cache_data(ttl=10, max_entries=20, show_spinner=False)  # answers must not wait for it
+def _studied(folder: str, run_id: str) -> str:
+    """Name what the last study found, so that a board knows of a newer one."""
+    path = tuning.dependence_file(workspace(), workspace().runs.get(run_id).fingerprint)
+    return f"{path} {path.stat().st_mtime_ns}" if path else ""
 
 
 def _follow(found: Board) -> None:

@@ -14,7 +14,7 @@ from core.config import PlainConfig
 from core.store import StudyRow
 from core.tuning import Study, StudySettings, Trial
 from core.tuning.space import ObjectiveName
-from plain_app.services import runs
+from plain_app.services import data, runs
 from plain_app.services.workspace import list_runs, workspace
 
 
@@ -95,6 +95,14 @@ def badges(study: Study) -> Badges:
         int(counts[code]) for code in (tuning.ROBUST_TRUE, tuning.ROBUST_FALSE, tuning.DEPENDS)
     )
     return Badges(len(study.good), true, false, depends)
+
+
+def depending(study: Study) -> list[str]:
+    """Return the instances with cells that depend on a setting, those with most of them first."""
+    codes = tuning.robustness(workspace(), study.row.id)
+    counts = (codes == tuning.DEPENDS).sum(axis=1)
+    ids = data.load(study.row.fingerprint).ids
+    return [ids[row] for row in np.argsort(-counts, kind="stable") if counts[row]]
 
 
 def config_of(study: Study, trial: Trial) -> PlainConfig:

@@ -23,6 +23,7 @@ ORDERS = {
     "false_first": "Most likely false",
     "doubtful": "Most doubtful",
     "restless": "Most restless",
+    "depends": "Depends on settings",
     "label": "One label at a time",
     "contradictions": "Contradictions",
     "audit": "Random, for the estimates",

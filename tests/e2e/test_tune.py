@@ -35,7 +35,7 @@ def prepared(tmp_path):
 
 
 def changed(page):
-    return page.locator(".st-key-tune-figures").get_by_test_id("stMetricValue").first
+    return page.locator(".st-key-tune-figures b").first
 
 
 def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(

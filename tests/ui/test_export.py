@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from app_stages import figures
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -41,10 +42,6 @@ def open_export(run_id: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=30)
     app.query_params["run"] = run_id
     return app.run().switch_page("views/export.py").run()
-
-
-def figures(app: AppTest) -> dict[str, str]:
-    return {one.label: one.value for one in app.metric}
 
 
 @pytest.mark.parametrize("format_", FORMATS)

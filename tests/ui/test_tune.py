@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import streamlit as st
-from app_stages import STATES, texts
+from app_stages import STATES, figures, texts
 from finished_run import finished_run
 
 from core import tuning
@@ -51,10 +51,6 @@ def search_page(open_app, study_id: str = ""):
     return app
 
 
-def metrics(app) -> dict[str, str]:
-    return {one.label: one.value for one in app.metric}
-
-
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("part", ["Lens", "Search"])
 def test_every_state_draws(stage, open_app, monkeypatch, state, part):
@@ -70,7 +66,7 @@ def test_every_state_draws(stage, open_app, monkeypatch, state, part):
 def test_as_in_the_run_nothing_changes_sides(ready, open_app):
     app = open_app("tune")
     assert not app.exception
-    assert metrics(app)["change sides"] == "0"
+    assert figures(app)["change sides"] == "0"
 
 
 def test_a_moved_slider_shows_what_changes_and_which(ready, open_app):
@@ -79,7 +75,7 @@ def test_a_moved_slider_shows_what_changes_and_which(ready, open_app):
     app.run()
     assert not app.exception
     seen = lens.see(lens.desk(ready.run_id), {"threshold": 40})
-    assert metrics(app)["change sides"] == f"{len(seen.effect.changed):,}" != "0"
+    assert figures(app)["change sides"] == f"{len(seen.effect.changed):,}" != "0"
     table = next(one.value for one in app.dataframe if "here" in one.value)
     assert len(table) == min(40, len(seen.effect.changed))
     assert table["explore"].str.contains(ready.run_id).all()
@@ -108,7 +104,7 @@ def test_decisions_show_how_well_a_setting_agrees(ready, open_app, small_demo):
     )
     app = open_app("tune")
     assert not app.exception
-    assert float(metrics(app)["agrees"].rstrip(" %")) > 50
+    assert float(figures(app)["agrees"].rstrip(" %")) > 50
 
 
 def test_a_run_starts_from_the_lens(ready, open_app, monkeypatch):
@@ -189,8 +185,8 @@ def test_every_plot_of_a_study_draws(searched, open_app, plot):
 def test_a_study_shows_its_best_trial_beside_the_preset(searched, stage, open_app):
     app = search_page(open_app, searched)
     study = tuning.read_study(stage.space, searched)
-    assert metrics(app)["best, tuned on"] == f"{study.best.value:.4f}"
-    assert metrics(app)["preset, held out"] == f"{study.trials[0].reported:.4f}"
+    assert figures(app)["best, tuned on"] == f"{study.best.value:.4f}"
+    assert figures(app)["preset, held out"] == f"{study.trials[0].reported:.4f}"
     assert "the other half" in texts(app)
 
 

@@ -301,3 +301,28 @@ def test_a_bad_command_is_a_message(tmp_path, asked, says):
             standalone_mode=False,
         )
     assert says in str(caught.value)
+
+
+def test_review_asks_first_what_depends_on_a_setting(space, demo, fingerprint):
+    from core.graphs import build_instance_graph, build_label_graph
+    from core.propagation import Propagator
+    from core.review import Reviewer
+
+    assert tuning.dependence(space, fingerprint) is None
+    row = tuning.create_study(space, fingerprint, StudySettings(base=FAST, n_trials=6))
+    work(space, row.id)
+    divided = tuning.dependence(space, fingerprint)
+    assert divided.shape == demo.candidates.shape
+    shares = tuning.kept_shares(space, row.id)
+    offered = demo.candidates > 0
+    np.testing.assert_allclose(divided[offered], np.minimum(shares, 1 - shares))
+    graphs = build_instance_graph(demo.features), build_label_graph(demo.candidates)
+    rng = np.random.default_rng(0)
+    Y_hat = rng.random(demo.candidates.shape).astype(np.float32)
+    divided = np.where(offered, rng.random(offered.shape), 0).astype(np.float32)
+    divided[:, 3:] = 0
+    reviewer = Reviewer(demo, Propagator(*graphs), Y_hat, dependence=divided)
+    asked = reviewer.questions(order="depends", limit=5)
+    assert all(label < 3 for one in asked for label in one.cells[:1])
+    first = [divided[one.row, one.cells[0]] for one in asked]
+    assert first == sorted(first, reverse=True)
