@@ -50,7 +50,7 @@ class PlainTrainer:
         label_graph: LabelGraph | None = None,
         between: Between = None,
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
-        decided: Matrix | None = None,
+        targets: Matrix | None = None,
         theta: npt.NDArray[Any] | None = None,
     ) -> Iterator[Event]:
         """Train on the data, telling what happens.
@@ -62,8 +62,7 @@ class PlainTrainer:
             the training with the results of the last whole epoch
         resume : an earlier `checkpoint()` on the same data, settings and graphs; training goes on
             after it, bit for bit as if it had never stopped
-        decided : (n, L), 1 where a candidate was kept, 0 where rejected, else NaN: what was
-            rejected is no candidate any more, and what was kept is held at 1 in the targets
+        targets : (n, L), what a review says of every cell; fitted in place of the pseudo-labels
         theta : weights to begin with, of a training with the same settings
         """
         config, start = self.config, perf_counter()
@@ -77,21 +76,20 @@ class PlainTrainer:
             instance_graph = build_instance_graph(
                 scaled, config.k, config.rho, seed=config.seed, device=str(device)
             )
-        candidates = without_rejected(dataset.candidates, decided)
-        label_graph = label_graph or build_label_graph(candidates)
+        label_graph = label_graph or build_label_graph(dataset.candidates)
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
         features = self._scaling.rows(scaled, device)
-        self._propagation = _Propagation(
-            config, instance_graph, label_graph, dataset.candidates, decided, device
-        )
+        self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        self._targets = None if targets is None else torch.tensor(targets, device=device)
         self._learner: _OneNetwork | CrossFit
         if config.members == 1:
             self._learner = _OneNetwork(dataset, config, device)
         else:
-            self._learner = CrossFit(scaled, features, instance_graph, self._Y_hat, config)
+            first = self._Y_hat if self._targets is None else self._targets
+            self._learner = CrossFit(scaled, features, instance_graph, first, config)
             self._Y_hat = self._learner.held_out(features, networks=False)
             self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
         self._epoch = 0
@@ -125,11 +123,11 @@ class PlainTrainer:
         """Set the targets of this epoch."""
         config = self.config
         if config.members == 1:
-            self._learner.aim(self._propagation.held(self._Z))
-        elif config.disambiguation == "alternating":
+            self._learner.aim(self._Z if self._targets is None else self._targets)
+        elif config.disambiguation == "alternating" and self._targets is None:
             renewals = (1 + np.arange(config.rounds)) * config.epochs // (config.rounds + 1)
             if epoch - 1 in renewals:
-                self._learner.aim(self._propagation.held(self._confidence))
+                self._learner.aim(self._confidence)
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything a training needs to go on after the last event, as arrays."""
@@ -245,20 +243,17 @@ class _Propagation:
         config: PlainConfig,
         instance_graph: InstanceGraph,
         label_graph: LabelGraph,
-        candidates: npt.NDArray[np.uint8],
-        decided: Matrix | None,
+        dataset: CandidateDataset,
         device: torch.device,
     ) -> None:
         self._config, self._out = config, device
-        self._given, self._decided = candidates, decided
         # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
         self._device = torch.device("cpu") if device.type == "mps" else device
         weights = {
             name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
         }
         self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
-        Y = without_rejected(candidates, decided)
-        self._Y = torch.tensor(Y, dtype=torch.float32, device=self._device)
+        self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
         self._offered = self._Y > 0
 
     def start(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -286,13 +281,6 @@ class _Propagation:
         objective = self._propagator.objective(raw, self._Y, Y_hat)
         return Z.to(self._out), confidence.to(self._out), objective
 
-    def held(self, targets: Tensor) -> Tensor:
-        """Return the targets with decided cells at what was decided."""
-        if self._decided is None:
-            return targets
-        decided = torch.tensor(self._decided, device=targets.device)
-        return torch.where(decided.isnan(), targets, decided)
-
     def calibrated(self, Y_hat: Tensor) -> Tensor:
         """Return the confidences of these predictions as probabilities."""
         Y_hat = Y_hat.to(self._device)
@@ -300,7 +288,7 @@ class _Propagation:
 
     def _calibrated(self, Y_hat: Tensor, raw: Tensor) -> Tensor:
         Z = _host(raw) if self._config.disambiguation == "alternating" else None
-        found = calibrate(self._given, Z, _host(Y_hat), self._decided, eta=self._config.eta)
+        found = calibrate(_host(self._Y), Z, _host(Y_hat), eta=self._config.eta)
         return torch.as_tensor(found.confidences, device=self._device)
 
     def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
@@ -318,13 +306,6 @@ class _Propagation:
     def _propagate(self, Y_hat: Tensor) -> Tensor:
         Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
         return Z
-
-
-def without_rejected(
-    candidates: npt.NDArray[np.uint8], decided: Matrix | None
-) -> npt.NDArray[np.uint8]:
-    """Return the candidates that nobody rejected."""
-    return candidates if decided is None else np.where(decided == 0, 0, candidates)
 
 
 def _host(values: Tensor) -> Matrix:

@@ -15,7 +15,7 @@ from core.review.audit import (
 from core.review.difference import Difference, difference
 from core.review.queue import ORDERS, STATES, Order, Question, State
 from core.review.radar import Contradiction, contradictions
-from core.review.resolve import Resolution, Threshold, Verdict, decided_cells, resolve
+from core.review.resolve import Resolution, Threshold, Verdict, resolve
 from core.review.reviewer import Reviewer, Ripple
 
 __all__ = [
@@ -38,7 +38,6 @@ __all__ = [
     "auto_resolve",
     "clicks_left",
     "contradictions",
-    "decided_cells",
     "difference",
     "disagreements",
     "measure_agreement",
