@@ -50,6 +50,8 @@ class PlainTrainer:
         label_graph: LabelGraph | None = None,
         between: Between = None,
         resume: Mapping[str, npt.NDArray[Any]] | None = None,
+        targets: Matrix | None = None,
+        theta: npt.NDArray[Any] | None = None,
     ) -> Iterator[Event]:
         """Train on the data, telling what happens.
 
@@ -60,6 +62,8 @@ class PlainTrainer:
             the training with the results of the last whole epoch
         resume : an earlier `checkpoint()` on the same data, settings and graphs; training goes on
             after it, bit for bit as if it had never stopped
+        targets : (n, L), what a review says of every cell; fitted in place of the pseudo-labels
+        theta : weights to begin with, of a training with the same settings
         """
         config, start = self.config, perf_counter()
         device = choose_device(config.device)
@@ -79,14 +83,18 @@ class PlainTrainer:
         features = self._scaling.rows(scaled, device)
         self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        self._targets = None if targets is None else torch.tensor(targets, device=device)
         self._learner: _OneNetwork | CrossFit
         if config.members == 1:
             self._learner = _OneNetwork(dataset, config, device)
         else:
-            self._learner = CrossFit(scaled, features, instance_graph, self._Y_hat, config)
+            first = self._Y_hat if self._targets is None else self._targets
+            self._learner = CrossFit(scaled, features, instance_graph, first, config)
             self._Y_hat = self._learner.held_out(features, networks=False)
             self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
         self._epoch = 0
+        if theta is not None:
+            self._learner.restore({**self._learner.state(), "theta": torch.tensor(theta)})
         if resume is not None:
             self._restore(resume)
         for epoch in range(self._epoch + 1, config.epochs + 1):
@@ -115,8 +123,8 @@ class PlainTrainer:
         """Set the targets of this epoch."""
         config = self.config
         if config.members == 1:
-            self._learner.aim(self._Z)
-        elif config.disambiguation == "alternating":
+            self._learner.aim(self._Z if self._targets is None else self._targets)
+        elif config.disambiguation == "alternating" and self._targets is None:
             renewals = (1 + np.arange(config.rounds)) * config.epochs // (config.rounds + 1)
             if epoch - 1 in renewals:
                 self._learner.aim(self._confidence)

@@ -6,6 +6,7 @@ A run's folder holds everything but its events:
     checkpoint.npz                        what training needs to go on, every few seconds
     confidences.f16                       one row per epoch of all candidate cells, float16
     predictions.npy, pseudo_labels.npy, confidences.npy    at the end
+    review.npz                            the targets and weights a retraining begins with
     layout_pca.npy, layout_umap.npy       where instances stand on the map
     neighbors.npz                         more neighbours than the graph has, for the lens
     worker.log, worker.lock               of the process at work
@@ -36,7 +37,7 @@ import scipy.sparse as sp
 from core.dataset import CandidateDataset
 from core.errors import PlainError, StopTraining, StoreError
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
-from core.graphs import InstanceGraph, LabelGraph, Neighbors, find_neighbors
+from core.graphs import InstanceGraph, LabelGraph, Neighbors, build_label_graph, find_neighbors
 from core.store import RunRow, RunState, Workspace, files
 
 CHECKPOINT_SECONDS = 2.0
@@ -215,6 +216,43 @@ def give_graphs(
         _write_label_graph(folder, label_graph)
 
 
+def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
+    """Queue a run that goes on where an ended one stopped, with the decisions that stand applied.
+
+    It begins with that run's weights, takes half its epochs, and fits what the review says of
+    every cell: what was rejected is 0, what was kept 1, the rest as confident as it is now.
+    (Only taking rejected candidates out teaches the wrong thing: doubtful ones, which are asked
+    first, become rarer than plainly false ones, which are not.) Launch it like any other.
+    """
+    from core.review.load import load_reviewer
+
+    run = workspace.runs.get(run_id)
+    checkpoint = _checkpoint(workspace, run) if run.state.is_ended else None
+    if checkpoint is None:
+        raise StoreError("This run has no results to go on from.", run.id, "Choose an ended run.")
+    reviewer = load_reviewer(workspace, run)
+    decided, candidates = reviewer.decided, reviewer.dataset.candidates
+    instances, labels = load_graphs(workspace, run.id)
+    if np.array_equal(labels.weights, build_label_graph(candidates).weights):
+        labels = build_label_graph(np.where(decided == 0, 0, candidates))
+    config = run.config.model_copy(update={"epochs": max(1, run.config.epochs // 2)})
+    new = workspace.runs.create(run.fingerprint, config, name or f"{run.name} reviewed".strip())
+    files.write_arrays(
+        workspace.runs.folder(new.id) / "review.npz",
+        targets=np.where(np.isnan(decided), reviewer.confidences, decided),
+        theta=checkpoint["theta"],
+        run=np.array(run.id),
+    )
+    give_graphs(workspace, new.id, instances, labels)
+    return new
+
+
+def retrained_from(workspace: Workspace, run_id: str) -> str | None:
+    """Return the run whose weights this one began with; none where it began anew."""
+    path = workspace.runs.folder(workspace.runs.get(run_id).id) / "review.npz"
+    return str(files.read_arrays(path)["run"]) if path.exists() else None
+
+
 def _train(
     workspace: Workspace,
     run: RunRow,
@@ -232,6 +270,8 @@ def _train(
     record = _Record(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
     instances, labels = _read_graphs(folder)
+    reviewed = folder / "review.npz"
+    warm = files.read_arrays(reviewed) if reviewed.exists() else {}
     try:
         events = trainer.epochs(
             dataset,
@@ -239,6 +279,8 @@ def _train(
             label_graph=labels,
             between=control.between,
             resume=_checkpoint(workspace, run),
+            targets=warm.get("targets"),
+            theta=warm.get("theta"),
         )
         for event in events:
             if isinstance(event, GraphsBuilt):

@@ -93,7 +93,7 @@ def end_runs(workspace: Path) -> None:
 
     space = Workspace(workspace)
     for run in space.runs.list(include_deleted=True):
-        if run.pid is not None and not run.state.is_ended:
+        if run.pid not in (None, os.getpid()) and not run.state.is_ended:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(run.pid, signal.SIGKILL)
     space.close()

@@ -55,6 +55,14 @@ def load_sets(folder: Path, names: list[str] | None = None) -> list[BenchmarkSet
     return [load_set(found[name]) for name in names or found]
 
 
+def demo_set() -> BenchmarkSet:
+    """Return the embedded data with its own, confusable candidates."""
+    from core.demo import load_demo
+
+    demo = load_demo()
+    return BenchmarkSet("demo", demo.features, np.asarray(demo.truth), demo.candidates)
+
+
 def clusters(n: int, d: int, n_labels: int, seed: int = 0) -> BenchmarkSet:
     """Make n instances around 200 centres that share labels, two per centre on average."""
     rng = np.random.default_rng(seed)

@@ -127,6 +127,18 @@ def sensitivity_tables(results: list[dict[str, Any]], how: str) -> list[tuple[st
     return tables
 
 
+def disambiguation_tables(results: list[dict[str, Any]], title: str) -> list[tuple[str, Rows]]:
+    """Return one table, header first, per set and noise of `bench disambiguation` results."""
+    tables: dict[str, Rows] = {}
+    header = ["", "micro AUC", "macro AUC", "instance AP", "ECE ↓", "F1", "F1 of candidates"]
+    for one in results:
+        rows = tables.setdefault(f"{title}{one['set']}, {one['noise']}", [[*header, "time"]])
+        figures = ("auc", "macro_auc", "instance_ap", "ece", "f1", "candidate_f1")
+        scores = [f"{one[name]:.3f}" for name in figures]
+        rows.append([one["method"], *scores, f"{one['seconds']:.2f} s"])
+    return list(tables.items())
+
+
 def markdown(tables: list[tuple[str, Rows]]) -> str:
     parts = []
     for title, (header, *rows) in tables:

@@ -107,6 +107,52 @@ def effort(
 
 
 @app.command()
+def disambiguation(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    noise: Annotated[
+        str, typer.Option(help="False labels per row, or confusable; comma-separated.")
+    ] = "1,2,3,confusable",
+    methods: Annotated[str, typer.Option(help="Separated by semicolons; all by default.")] = "",
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Instead leave out each part of studio.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Of noise, folds and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell true from false candidates: ours beside cleanlab, kernel ridge and frequency."""
+    from core.bench import disambiguation as benchmark
+    from core.bench import report
+    from core.bench.data import demo_set, load_sets
+
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    chosen = load_sets(data, names or None) if data else [demo_set()]
+    kinds = [kind.strip() for kind in noise.split(",") if kind.strip()]
+    which = [name.strip() for name in methods.split(";") if name.strip()]
+    unknown = set(which) - set(benchmark.METHODS)
+    if unknown:
+        known = "; ".join(benchmark.METHODS)
+        raise PlainError("No such method.", ", ".join(sorted(unknown)), f"Methods: {known}.")
+    which = which or list(benchmark.METHODS)
+    results = []
+    with log.status("Measuring …") as status:
+        runs = (
+            benchmark.parts(chosen, kinds, seed, status.update)
+            if parts
+            else benchmark.run(chosen, kinds, which, seed, status.update)
+        )
+        for one in runs:
+            results.append(one)
+            log.print(
+                f"{one['set']} {one['noise']} {one['method']}: micro {one['auc']:.3f}, "
+                f"macro {one['macro_auc']:.3f}, {one['seconds']:.1f} s"
+            )
+    tables = report.disambiguation_tables(results, "Parts of `studio`: " if parts else "")
+    _report("parts" if parts else "disambiguation", tables, results, write, as_json)
+
+
+@app.command()
 def tuning(
     trials: Annotated[int, typer.Option(min=2, help="Trials per search.")] = 30,
     seeds: Annotated[int, typer.Option(min=1, help="Held-out halves.")] = 3,

@@ -1,16 +1,22 @@
 """From a workspace to a reviewer: one run that has ended, with the decisions on its data."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from core.errors import StoreError
 from core.propagation import Propagator
+from core.review.difference import Difference, difference
+from core.review.resolve import Verdict
 from core.review.reviewer import Reviewer
 from core.store import RunRow, Workspace, files
 
 
-def load_reviewer(workspace: Workspace, run: RunRow) -> Reviewer:
-    """Return the reviewer of a run with results, as of the decisions that stand now."""
+def load_reviewer(
+    workspace: Workspace, run: RunRow, decisions: Iterable[Verdict] | None = None
+) -> Reviewer:
+    """Return the reviewer of a run with results, with these decisions or those that stand now."""
     from core.tuning import dependence
     from core.worker import confidence_history, load_graphs
 
@@ -24,10 +30,21 @@ def load_reviewer(workspace: Workspace, run: RunRow) -> Reviewer:
         dataset,
         Propagator(*load_graphs(workspace, run.id), **weights),
         files.read_array(predictions),
-        workspace.decisions.latest(run.fingerprint),
+        workspace.decisions.latest(run.fingerprint) if decisions is None else decisions,
         variability=variability(dataset.candidates, confidence_history(workspace, run.id)),
         dependence=dependence(workspace, run.fingerprint),
     )
+
+
+def thanks_to_you(workspace: Workspace, run: RunRow) -> Difference:
+    """Return what a retraining with decisions changed: the run before without them, then it."""
+    from core.worker import retrained_from
+
+    before = retrained_from(workspace, run.id)
+    if before is None:
+        raise StoreError("This run began anew.", run.id, "Retrain from a reviewed run.")
+    old = load_reviewer(workspace, workspace.runs.get(before), decisions=())
+    return difference(old, load_reviewer(workspace, run))
 
 
 def variability(

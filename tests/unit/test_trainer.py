@@ -198,3 +198,22 @@ def test_a_diverging_training_says_what_to_do(demo):
 def test_new_instances_are_predicted(demo):
     trainer, _ = train(demo)
     assert np.allclose(trainer.predict_proba(demo.features), trainer.predictions, atol=1e-6)
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_what_a_review_says_is_fitted_from_the_weights_that_are_given(demo, members):
+    settings = {"epochs": 2, "members": members}
+    first = PlainTrainer(PlainConfig(**settings))
+    list(first.epochs(demo))
+    theta = first.checkpoint()["theta"]
+    still = PlainTrainer(PlainConfig(**settings, learning_rate=1e-12))
+    list(still.epochs(demo, theta=theta))
+    np.testing.assert_allclose(still.checkpoint()["theta"], theta, atol=1e-6)
+    taught = PlainTrainer(PlainConfig(**settings))
+    list(taught.epochs(demo, targets=demo.truth.astype(np.float32), theta=theta))
+    offered = demo.candidates > 0
+    before, after = (
+        disambiguation_metrics(demo.truth, offered, one.predictions)["auc"]
+        for one in (first, taught)
+    )
+    assert after > before

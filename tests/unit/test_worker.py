@@ -12,7 +12,8 @@ import pytest
 from core import worker
 from core.config import PlainConfig
 from core.errors import StoreError
-from core.store import RunState, Workspace
+from core.review.load import thanks_to_you
+from core.store import Decision, RunState, Workspace
 
 EPOCHS = 40
 CONFIG = PlainConfig(epochs=EPOCHS)
@@ -199,3 +200,37 @@ def test_given_graphs_are_used(workspace, demo):
     worker.run_training(workspace, run.id)
     used, _ = worker.load_graphs(workspace, run.id)
     assert (used.affinity != graph.affinity).nnz == 0
+
+
+def test_a_reviewed_run_is_retrained_from_its_weights_with_the_decisions(workspace, demo):
+    run = queue(workspace, demo, epochs=4, members=2)
+    worker.run_training(workspace, run.id)
+    cells = np.random.default_rng(0).permutation(np.argwhere(demo.candidates))[:200]
+    workspace.decisions.add_many(
+        Decision(
+            fingerprint=demo.fingerprint,
+            instance_id=demo.ids[i],
+            label=demo.label_names[j],
+            verdict="keep" if demo.truth[i, j] else "reject",
+            annotator="ann",
+        )
+        for i, j in cells
+    )
+    warm = worker.retrain(workspace, run.id)
+    ended = worker.run_training(workspace, warm.id)
+    assert (ended.state, ended.epoch, ended.config.epochs) == ("finished", 2, 2)
+    assert worker.retrained_from(workspace, warm.id) == run.id
+    assert worker.retrained_from(workspace, run.id) is None
+    rejected = tuple(cells[demo.truth[cells[:, 0], cells[:, 1]] == 0].T)
+    _, before, _ = results(workspace, run)
+    _, after, _ = results(workspace, warm)
+    assert after[rejected].mean() < before[rejected].mean()
+    found = thanks_to_you(workspace, ended)
+    assert found.settled
+    with pytest.raises(StoreError, match="began anew"):
+        thanks_to_you(workspace, workspace.runs.get(run.id))
+
+
+def test_a_run_without_results_cannot_be_retrained(workspace, demo):
+    with pytest.raises(StoreError, match="no results"):
+        worker.retrain(workspace, queue(workspace, demo).id)

@@ -8,7 +8,7 @@ const KEYS = "plain.review.keys"; // localStorage: keys of this person's own cho
 const AHEAD = 15; // fetch more when fewer questions are left
 const RENEW = 10; // answers after which the rest of the queue is put in a new order
 const BATCH = 100; // answers per request
-const REMEMBERED = 300; // answered questions that `back` and `undo` can reach
+const REMEMBERED = 300; // questions on the desk, those behind included
 const SLOW = 1500; // milliseconds after which an answer counts as not saved
 const TIMEOUT = 15000;
 const RENEWAL = 100000; // milliseconds after which what is on the desk is claimed anew
@@ -168,7 +168,6 @@ class Desk {
     this.at = 0;
     this.mark = 0; // the marked candidate or tile
     this.answers = []; // for undo, newest last
-    this.done = new Set(); // keys of questions answered or skipped here
     this.sinceRenewal = 0;
     this.isFetching = false;
     this.isExhausted = false;
@@ -183,28 +182,28 @@ class Desk {
   }
 
   get left() {
-    return this.items.slice(this.at).filter((one) => !this.done.has(one.key)).length;
+    return this.items.slice(this.at).filter((one) => !one.doneAt).length;
   }
 
   async fetchMore() {
     if (this.isFetching) return;
     this.isFetching = true;
-    const kept = this.items.slice(this.at, this.at + 2).filter((one) => !this.done.has(one.key));
+    const start = performance.now();
+    const kept = this.items.slice(this.at, this.at + 2).filter((one) => !one.doneAt);
+    const aside = this.items.filter((one) => one.isSkipped);
     const unsaved = outbox.waiting.map((one) => one.decision.instance_id);
-    const doneBefore = new Set(this.done);
+    const have = [...new Set([...idsOf(kept), ...unsaved, ...idsOf(aside)])];
     const { dropped } = this;
-    const have = [...new Set([...kept.flatMap((one) => one.ids), ...unsaved, ...this.skipped()])];
     try {
       const told = await post("questions", this.settings.token, { ...this.settings.query, have, dropped });
-      const lost = new Set(told.lost); // the desk slept and somebody else has them now
-      this.items = this.items.filter((one) => this.done.has(one.key) || !one.ids.some((id) => lost.has(id)));
-      const fresh = told.items.filter((one) => doneBefore.has(one.key) || !this.done.has(one.key));
-      this.takeOver(fresh, kept); // without what was answered while the request was on its way
       this.dropped = this.dropped.filter((id) => !dropped.includes(id));
+      this.takeOver(told, kept, start);
       this.isExhausted = told.items.length === 0;
       this.nElsewhere = told.elsewhere;
-      this.progress = told.progress ?? this.progress;
+      this.progress = told.progress;
       this.trouble = "";
+      // All of it was answered meanwhile, or others have the rest: ask again, soon or later.
+      if (!this.item) setTimeout(() => this.item || this.fetchMore(), this.isExhausted ? 10000 : 0);
     } catch (error) {
       this.trouble = error.status ? error.message : "the server does not answer";
       setTimeout(() => this.item || this.fetchMore(), 2000);
@@ -214,37 +213,30 @@ class Desk {
     this.changed();
   }
 
-  skipped() {
-    return this.items.filter((one) => one.isSkipped).flatMap((one) => one.ids);
-  }
-
-  // Keep what was answered and what is being looked at; the rest is as the server orders it now.
-  takeOver(fresh, kept) {
-    const wasEmpty = !this.item;
-    const stays = this.items.filter((one, at) => at <= this.at || this.done.has(one.key) || kept.includes(one));
-    const known = new Set(stays.filter((one) => !this.done.has(one.key)).map((one) => one.key));
-    const added = fresh.filter((one) => !known.has(one.key));
-    for (const one of added) {
-      this.done.delete(one.key); // the server asks again: what was said no longer stands
-      prepare(one, this.settings.blind);
-    }
-    const ids = (items) => items.flatMap((one) => one.ids);
-    const staying = new Set(ids([...stays, ...added]));
-    this.dropped = this.dropped.concat(ids(this.items)).filter((id) => !staying.has(id));
-    this.items = [...stays, ...added];
+  // Keep what was answered and what is being looked at; the rest is as the server orders it now,
+  // without what was answered since it was asked for, and what somebody else has by now.
+  takeOver({ items, lost }, kept, start) {
+    const { item, at } = this;
+    const isLost = (one) => !one.doneAt && one.ids.some((id) => lost.includes(id));
+    const stays = (one, place) => place < at || one.doneAt || kept.includes(one);
+    const before = this.items.filter((one, place) => stays(one, place) && !isLost(one));
+    const isTaken = (one) => before.some((other) => other.key === one.key && (!other.doneAt || other.doneAt > start));
+    const fresh = items.filter((one) => !isTaken(one));
+    for (const one of fresh) prepare(one, this.settings.blind);
+    const after = [...before, ...fresh];
+    const remaining = new Set(idsOf(after));
+    this.dropped.push(...idsOf(this.items).filter((id) => !remaining.has(id)));
+    this.items = after.slice(-REMEMBERED);
+    const here = this.items.indexOf(item);
+    const next = this.items.findIndex((one) => !one.doneAt);
+    if (here < 0) this.lookedSince = performance.now();
+    this.at = here >= 0 ? here : next >= 0 ? next : this.items.length;
     this.sinceRenewal = 0;
-    if (wasEmpty) this.lookedSince = performance.now();
-    if (wasEmpty && this.item && this.done.has(this.item.key)) this.advance();
-    const surplus = this.at - REMEMBERED;
-    if (surplus > 0) {
-      this.items.splice(0, surplus);
-      this.at -= surplus;
-    }
   }
 
   advance() {
     let next = this.at + 1;
-    while (next < this.items.length && this.done.has(this.items[next].key)) next++;
+    while (this.items[next]?.doneAt) next++;
     this.goTo(next);
     this.sinceRenewal++;
     if (this.left < AHEAD || this.sinceRenewal >= RENEW) this.fetchMore();
@@ -268,7 +260,7 @@ class Desk {
     item.cells.forEach((cell, at) => (cell.standing = verdicts[at] ?? cell.standing));
     item.answer = decisions.map((one) => one.uid);
     item.isSkipped = false;
-    this.done.add(item.key);
+    item.doneAt = performance.now();
     this.answers.push({ item, decisions });
     this.last = { item, decisions };
     this.advance();
@@ -290,7 +282,7 @@ class Desk {
   skip() {
     if (!this.item) return;
     this.item.isSkipped = true;
-    this.done.add(this.item.key);
+    this.item.doneAt = performance.now();
     this.advance();
   }
 
@@ -299,7 +291,7 @@ class Desk {
     if (!last) return false;
     const undone = last.decisions.map(({ uid, seconds, batch, ...rest }) => ({ ...rest, uid: newUid(), verdict: "undo", seconds: 0 }));
     outbox.add(this.settings.token, undone.reverse());
-    this.done.delete(last.item.key);
+    last.item.doneAt = 0;
     last.item.answer = null;
     for (const cell of last.item.cells) cell.standing = cell.stood;
     let at = this.items.indexOf(last.item);
@@ -310,7 +302,12 @@ class Desk {
   }
 }
 
+function idsOf(items) {
+  return items.flatMap((one) => one.ids);
+}
+
 function prepare(item, isBlind) {
+  item.doneAt = 0; // or when it was answered or skipped here
   for (const cell of item.cells) {
     cell.stood = cell.standing ?? null; // what held before this sitting
     cell.verdict = cell.standing ?? (isBlind || !cell.asked ? null : cell.proposed);

@@ -1,0 +1,101 @@
+"""Every page in every state, in a real browser; and the whole way by keyboard alone."""
+
+import pytest
+from app_stages import Stage
+from finished_run import finished_run
+from playwright.sync_api import expect
+
+from core.demo import load_demo
+from core.store import Workspace
+
+pytestmark = pytest.mark.e2e
+PAGES = ("Train", "Explore", "Review", "Tune", "Compare", "Export", "Data")
+LONG = 60_000
+MAX_TABS = 80
+
+
+@pytest.fixture
+def runs(tmp_path) -> dict[str, str]:
+    """A workspace with a finished run, a failed one and one at work; their ids."""
+    data = load_demo(n_instances=200)
+    space = Workspace(tmp_path / "space")
+    made = {"finished": finished_run(space, data)}
+    space.close()
+    stages = {state: Stage(tmp_path / "space", data).set(state) for state in ("failed", "running")}
+    yield made | {state: stage.run_id for state, stage in stages.items()}
+    for stage in stages.values():
+        stage.close()
+
+
+def look_at_every_page(page) -> None:
+    expect(page.locator(".st-key-frame-steps")).to_be_visible(timeout=LONG)
+    for title in PAGES:
+        page.locator(".st-key-frame-steps").get_by_text(title, exact=True).first.click()
+        path = "/" if title == "Data" else f"/{title.lower()}"
+        page.wait_for_url(lambda url, path=path: url.split("?")[0].endswith(path), timeout=LONG)
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
+        expect(page.get_by_test_id("stException")).to_have_count(0)
+        expect(page.get_by_test_id("stMain").locator("p, h3, canvas").first).to_be_visible()
+
+
+def test_an_empty_workspace_says_on_every_page_what_to_do(serve, open_page):
+    server = serve()
+    page = open_page(server.url)
+    look_at_every_page(page)
+    assert "Traceback" not in server.errors()
+
+
+def test_every_page_draws_every_run(serve, open_page, runs):
+    server = serve()
+    for state, run_id in runs.items():
+        page = open_page(f"{server.url}train?run={run_id}&annotator=ann")
+        badge = page.locator(".st-key-train-bar").get_by_text(state, exact=True)
+        expect(badge).to_be_visible(timeout=LONG)
+        look_at_every_page(page)
+        page.close()
+    assert "Traceback" not in server.errors()
+
+
+def tab_to(page, text: str) -> None:
+    """Press Tab until something with this text or name has the focus."""
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        if text in page.evaluate(FOCUSED):
+            return
+    raise AssertionError(f"Tab never comes to {text}")
+
+
+FOCUSED = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  const text = one?.textContent ?? "";
+  return `${text.length < 100 ? text : ""} ${one?.getAttribute("aria-label")}`;
+}"""
+
+
+def test_the_whole_way_by_keyboard_alone(serve, open_page):
+    page = open_page(serve().url)
+    expect(page.get_by_text("Nothing loaded yet")).to_be_visible(timeout=LONG)
+    tab_to(page, "Open the demo")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
+    tab_to(page, "Train on it")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-train-start")).to_be_visible(timeout=LONG)
+    tab_to(page, "Start training")
+    page.keyboard.press("Enter")
+    finished = page.locator(".st-key-train-bar").get_by_text("finished", exact=True)
+    expect(finished).to_be_visible(timeout=2 * LONG)
+    tab_to(page, "Curves")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".st-key-train-evolution")).to_be_visible(timeout=LONG)
+    page.locator("body").evaluate("() => document.activeElement.blur()")
+    tab_to(page, "Explore")
+    page.keyboard.press("Enter")
+    expect(page.locator('[data-part="frame"][data-drawn]')).to_be_attached(timeout=LONG)
+    tab_to(page, "Map; arrow keys")
+    page.keyboard.press("+")
+    tab_to(page, "Next")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Instance", exact=True)).to_have_value("scene-0001", timeout=LONG)
