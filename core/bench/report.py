@@ -3,6 +3,7 @@
 import platform
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 Rows = list[list[str]]
@@ -86,6 +87,21 @@ def effort_table(results: list[dict[str, Any]]) -> Rows:
                 row += ["" if share is None else f"{share:.0%}"]
             rows.append(row)
     return rows
+
+
+def guarantee_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `try_guarantee` results."""
+    rows = [["set", "trials", "granted", "held", "lowest precision", "decisions", "accepted"]]
+    for one in results:
+        row = [one["set"], str(one["trials"]), str(one["granted"]), str(one["held"])]
+        row.append(f"{min(one['reached']):.3f}" if one["reached"] else "")
+        row += [f"{_median(one[name]):,.0f}" for name in ("decisions", "accepted")]
+        rows.append(row)
+    return rows
+
+
+def _median(values: list[int]) -> float:
+    return float(median(values)) if values else 0.0
 
 
 def decision_table(timed: list[dict[str, Any]]) -> Rows:

@@ -73,6 +73,9 @@ def effort(
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
     seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    trials: Annotated[
+        int, typer.Option(min=0, help="How often to also try accepting the rest at 95 %.")
+    ] = 0,
     times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
@@ -98,6 +101,16 @@ def effort(
     wrong = f", wrong {errors:.0%} of the time" if errors else ""
     title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
     tables = [(title, report.effort_table(results))]
+    if trials:
+        with log.status("Accepting the rest …") as status:
+            granted = [
+                benchmark.try_guarantee(
+                    name, dataset, trials=trials, preset=preset, progress=status.update
+                )
+                for name, dataset in chosen
+            ]
+        tables.append(("Accepting the rest at 95 % precision", report.guarantee_table(granted)))
+        results.extend(granted)
     if times:
         with log.status("Timing decisions …"):
             timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]

@@ -65,6 +65,14 @@ def test_reviewing_in_our_order_takes_fewer_decisions_than_in_others():
     assert len(report.effort_table([result])) == 6
 
 
+def test_accepting_the_rest_is_tried():
+    one = clusters(250, 12, 4, seed=2)
+    data = CandidateDataset(one.X, one.noisy(1, seed=0), truth=one.truth)
+    found = effort.try_guarantee("small", data, trials=2, preset="paper")
+    assert 0 <= found["held"] <= found["granted"] == len(found["accepted"]) <= 2
+    assert len(report.guarantee_table([found])) == 2
+
+
 def test_single_decisions_are_timed():
     timed = effort.time_decisions(400, 8, 5, count=3)
     assert all(seconds > 0 for seconds in timed["seconds"].values())
