@@ -128,9 +128,7 @@ def tuning_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
-def sensitivity_tables(
-    results: list[dict[str, Any]], preset: str, folds: int
-) -> list[tuple[str, Rows]]:
+def sensitivity_tables(results: list[dict[str, Any]], how: str) -> list[tuple[str, Rows]]:
     """Return a table per set and setting of `bench sensitivity` results: curves as rows."""
     tables = []
     for key in dict.fromkeys((one["set"], one["r"], one["setting"]) for one in results):
@@ -141,7 +139,7 @@ def sensitivity_tables(
         for measure, title in (("average_precision", "test AP"), ("auc", "AUC of confidences")):
             rows.append([title, *(f"{one[measure]:.3f}" for one in found)])
         noise = "own candidates" if r is None else f"r = {r}"
-        tables.append((f"{setting} on {name}, {noise}, `{preset}`, {folds} folds", rows))
+        tables.append((f"{setting} on {name}, {noise}, {how}", rows))
     return tables
 
 
