@@ -3,6 +3,7 @@
 import platform
 import re
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 Rows = list[list[str]]
@@ -88,6 +89,21 @@ def effort_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
+def guarantee_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `try_guarantee` results."""
+    rows = [["set", "trials", "granted", "held", "lowest precision", "decisions", "accepted"]]
+    for one in results:
+        row = [one["set"], str(one["trials"]), str(one["granted"]), str(one["held"])]
+        row.append(f"{min(one['reached']):.3f}" if one["reached"] else "")
+        row += [f"{_median(one[name]):,.0f}" for name in ("decisions", "accepted")]
+        rows.append(row)
+    return rows
+
+
+def _median(values: list[int]) -> float:
+    return float(median(values)) if values else 0.0
+
+
 def decision_table(timed: list[dict[str, Any]]) -> Rows:
     """Return one table, header first, of `time_decisions` results; medians and 95th percentiles."""
     rows = [["labels", "clamped propagation", "with all that is learned", "the next questions"]]
@@ -112,9 +128,7 @@ def tuning_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
-def sensitivity_tables(
-    results: list[dict[str, Any]], preset: str, folds: int
-) -> list[tuple[str, Rows]]:
+def sensitivity_tables(results: list[dict[str, Any]], how: str) -> list[tuple[str, Rows]]:
     """Return a table per set and setting of `bench sensitivity` results: curves as rows."""
     tables = []
     for key in dict.fromkeys((one["set"], one["r"], one["setting"]) for one in results):
@@ -125,7 +139,7 @@ def sensitivity_tables(
         for measure, title in (("average_precision", "test AP"), ("auc", "AUC of confidences")):
             rows.append([title, *(f"{one[measure]:.3f}" for one in found)])
         noise = "own candidates" if r is None else f"r = {r}"
-        tables.append((f"{setting} on {name}, {noise}, `{preset}`, {folds} folds", rows))
+        tables.append((f"{setting} on {name}, {noise}, {how}", rows))
     return tables
 
 

@@ -2,9 +2,10 @@
 
 Tuning: a study on the demo data per seed, judged by one half of the truth; the best trial and the
 preset are then compared on the other half. Sensitivity: one setting at a time, all else as in the
-preset; k folds with the same rows, noise and seeds for every value. Scored are the last epoch's
-test average precision (the paper's Figure 2) and the AUC of the confidences of the training rows'
-candidates.
+preset; k folds with the same rows, noise and seeds for every value. Training is long enough for the
+network to learn false candidates by heart, which is what propagation is there to prevent. Scored
+are the last epoch's test average precision (the paper's Figure 2) and the AUC of the confidences of
+the training rows' candidates.
 """
 
 import tempfile
@@ -94,12 +95,11 @@ def sensitivities(
     sets: list[BenchmarkSet],
     r: int,
     folds: int,
-    preset: str,
-    seed: int,
+    base: PlainConfig,
     progress: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
     """Score every value of every sensitivity study on every set."""
-    base = PlainConfig.preset(preset, seed=seed)
+    seed = base.seed
     for one in sets:
         noise = None if one.candidates is not None else r
         Y = one.noisy(noise, seed)

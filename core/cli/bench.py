@@ -73,6 +73,9 @@ def effort(
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
     seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    trials: Annotated[
+        int, typer.Option(min=0, help="How often to also try accepting the rest at 95 %.")
+    ] = 0,
     times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
@@ -98,6 +101,16 @@ def effort(
     wrong = f", wrong {errors:.0%} of the time" if errors else ""
     title = f"Decisions of a simulated annotator{wrong}, r = {r}, preset `{preset}`, seed {seed}"
     tables = [(title, report.effort_table(results))]
+    if trials:
+        with log.status("Accepting the rest …") as status:
+            granted = [
+                benchmark.try_guarantee(
+                    name, dataset, trials=trials, preset=preset, progress=status.update
+                )
+                for name, dataset in chosen
+            ]
+        tables.append(("Accepting the rest at 95 % precision", report.guarantee_table(granted)))
+        results.extend(granted)
     if times:
         with log.status("Timing decisions …"):
             timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
@@ -177,7 +190,8 @@ def sensitivity(
     data: DataFolder = None,
     sets: Annotated[str, typer.Option(help="Comma-separated.")] = "emotions,mirflickr-5000",
     r: Annotated[int, typer.Option(help="False labels per row.")] = 3,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 3,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 100,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
     seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
     write: ReportFile = None,
@@ -187,13 +201,15 @@ def sensitivity(
     from core.bench import report
     from core.bench import tuning as benchmark
     from core.bench.data import load_sets
+    from core.config import PlainConfig
 
     if data is None:
         raise PlainError("No data.", "This benchmark runs on files.", "Give --data FOLDER.")
     chosen = load_sets(data, [name.strip() for name in sets.split(",") if name.strip()])
     with log.status("Training …") as status:
-        results = list(benchmark.sensitivities(chosen, r, folds, preset, seed, status.update))
-    tables = report.sensitivity_tables(results, preset, folds)
+        base = PlainConfig.preset(preset, seed=seed, epochs=epochs)
+        results = list(benchmark.sensitivities(chosen, r, folds, base, status.update))
+    tables = report.sensitivity_tables(results, f"`{preset}`, {epochs} epochs, {folds} folds")
     _report(f"sensitivity-{preset}", tables, results, write, as_json)
 
 

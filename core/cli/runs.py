@@ -60,6 +60,10 @@ def train(
     resume_run: Annotated[
         str | None, typer.Option("--resume", metavar="RUN", help="Go on with this run instead.")
     ] = None,
+    reviewed_run: Annotated[
+        str | None,
+        typer.Option("--reviewed", metavar="RUN", help="Learn from the decisions on this run."),
+    ] = None,
     background: Annotated[
         bool, typer.Option("--background", help="Start it and come back at once.")
     ] = False,
@@ -76,7 +80,9 @@ def train(
     from core.graphs import read_instance_graph, read_label_graph
 
     space = _open(workspace)
-    if resume_run is None:
+    if reviewed_run is not None:
+        run = worker.retrain(space, reviewed_run, name)
+    elif resume_run is None:
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
         config = PlainConfig.preset(preset, **parse_settings(changes))

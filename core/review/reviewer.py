@@ -175,6 +175,12 @@ class Reviewer:
         )
         return np.asarray(dot / np.maximum(np.sqrt(a * b), 1e-9))
 
+    def reseeded(self, seed: int) -> "Reviewer":
+        """Return the same reviewer that draws other cells at random."""
+        copy = self._copy()
+        copy.seed = seed
+        return copy
+
     def _copy(self) -> "Reviewer":
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)

@@ -17,6 +17,7 @@ from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 HEIGHT = 380
 SCALE = [[0.0, "#e7dfd0"], [0.5, "#8fb9b6"], [1.0, "#20575b"]]
+SHADES = ("#d9c9a8", "#a9c4bd", "#6fa3a2", "#3f8f90", "#20575b")
 MEASURES = {
     "value": "value (tuned on)",
     "smoothness": "smoothness of confidences",
@@ -139,15 +140,54 @@ def setting_points(study: Study) -> SettingPoints:
 
 
 def parallel_figure(points: SettingPoints) -> go.Figure:
-    """Draw every finished trial as a line through its settings, coloured by its value."""
-    dimensions = [
-        {"label": one.name, "values": one.places, "tickvals": one.ticks, "ticktext": one.names}
-        for one in points.axes
-    ]
-    dimensions.append({"label": "value", "values": points.values})
-    line = {"color": points.values, "colorscale": SCALE, "showscale": False}
-    figure = go.Figure(go.Parcoords(dimensions=dimensions, line=line))
-    return figure.update_layout(height=HEIGHT, margin={"l": 60, "r": 50, "t": 60, "b": 30})
+    """Draw every finished trial as a line through its settings, darker for a higher value.
+
+    Plotly's own parallel coordinates need WebGL, which not every machine has.
+    """
+    axes = [*points.axes, _value_axis(points.values)]
+    figure = _figure("", "")
+    order = np.argsort(points.values, kind="stable")
+    for group, colour in zip(np.array_split(order, len(SHADES)), SHADES, strict=True):
+        if not len(group):
+            continue
+        x, y, numbers = [], [], []
+        for at in group:
+            x += [*range(len(axes)), None]
+            y += [*(_part(axis, axis.places[at]) for axis in axes), None]
+            numbers += [points.numbers[at]] * (len(axes) + 1)
+        low, high = points.values[group[0]], points.values[group[-1]]
+        figure.add_scatter(
+            x=x,
+            y=y,
+            customdata=numbers,
+            mode="lines+markers",
+            name=f"{low:.4f} to {high:.4f}",
+            line={"color": colour, "width": 1.5},
+            marker={"color": colour, "size": 5},
+            hovertemplate="trial %{customdata}<extra></extra>",
+        )
+    for at, axis in enumerate(axes):
+        figure.add_vline(x=at, line={"color": NEUTRAL, "width": 1})
+        for tick, name in zip(axis.ticks, axis.names, strict=True):
+            figure.add_annotation(
+                x=at, y=_part(axis, tick), text=name, xanchor="left", showarrow=False, xshift=4
+            )
+    names = [axis.name for axis in axes]
+    figure.update_xaxes(tickvals=list(range(len(axes))), ticktext=names, showgrid=False)
+    figure.update_yaxes(showticklabels=False, showgrid=False, zeroline=False)
+    return figure
+
+
+def _value_axis(values: list[float]) -> Axis:
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    ticks = np.linspace(low, high, 3)
+    return Axis("value", values, ticks.tolist(), [f"{one:.4f}" for one in ticks], False)
+
+
+def _part(axis: Axis, place: float) -> float:
+    """Return where a place is on its axis, 0 the lowest tick and 1 the highest."""
+    low, high = min(axis.ticks), max(axis.ticks)
+    return (place - low) / ((high - low) or 1.0)
 
 
 def slice_figure(points: SettingPoints) -> go.Figure:
@@ -348,8 +388,8 @@ def _figure(x: str, y: str) -> go.Figure:
     figure = go.Figure()
     figure.update_layout(
         height=HEIGHT,
-        margin={"l": 60, "r": 20, "t": 20, "b": 45},
-        legend={"orientation": "h", "y": 1.08, "x": 0},
+        margin={"l": 60, "r": 20, "t": 40, "b": 45},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0},  # not over the points
         uirevision="kept",
         dragmode="lasso",
     )

@@ -42,7 +42,7 @@ def _draw(at: Desk, standing: str) -> None:
     """Draw panel and charts; the panel last, when everything its move changes is drawn."""
     with error_guard("tune.lens"):
         places = _places(at)
-        left, right = st.columns([5, 9], gap="medium")
+        left, right = st.columns([6, 9], gap="medium")
         with left:
             panel = st.container(key="tune.panel")
             _draw_note(at, standing)

@@ -11,10 +11,10 @@ from core.errors import PlainError
 from core.review import AutoResolve
 from core.store import Decision, RunRow
 from plain_app import state
-from plain_app.components.cards import ROW, Figure, cell_table, figure_row
+from plain_app.components.cards import ROW, Figure, cell_table, figure_row, state_badge
 from plain_app.components.errors import show_error
 from plain_app.components.evidence_card import evidence_card
-from plain_app.services import explore, review, trust
+from plain_app.services import explore, review, runs, trust
 from plain_app.services.workspace import workspace
 
 MAX_ROWS = 200
@@ -303,6 +303,78 @@ def _about(verdict: str, found: AutoResolve) -> str:
     )
 
 
+def _draw_retrain(run: RunRow, annotator: str) -> None:
+    """Offer to train on with the decisions, and say what that brought when it has ended."""
+    count = review.standing(run.id).n_decided
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Retrain with {count:,} decisions",
+            key="review.retrain",
+            type="primary",
+            icon=":material/model_training:",
+            disabled=not count,
+            on_click=on_retrain,
+            args=(run.id,),
+        )
+        st.caption("Goes on from this run's weights, in the background. You can go on reviewing.")
+    if refusal := state.recall("review.retrain_refusal"):
+        show_error(PlainError(*refusal), "review.retrain")
+    if new := state.recall("review.retrained"):
+        _draw_retraining(new)
+    before = runs.retrained_from(run.id)
+    if before is not None:
+        _draw_thanks(run, before)
+
+
+def on_retrain(run_id: str) -> None:
+    """Start the run, or say why not."""
+    state.forget("review.retrain_refusal")
+    try:
+        state.remember("review.retrained", runs.retrain(run_id))
+    except PlainError as error:
+        state.remember("review.retrain_refusal", (error.title, error.detail, error.hint))
+
+
+@st.fragment(run_every=2)
+def _draw_retraining(run_id: str) -> None:
+    """Follow the new run; when it has ended, offer to go on with it."""
+    runs.tend()
+    new = runs.get(run_id)
+    with st.container(horizontal=True, vertical_alignment="center", key="review.retraining"):
+        state_badge(runs.standing(new))
+        st.caption(f"epoch {new.epoch} of {new.config.epochs}")
+        if new.state.is_ended and new.epoch:
+            text = "Review with it, and see what you brought"
+            if st.button(text, key="review.take", on_click=on_take, args=(run_id,)):
+                st.rerun()  # the frame too
+
+
+def on_take(run_id: str) -> None:
+    """Choose the retrained run in the frame."""
+    state.choose(run_id=run_id)
+    state.forget("review.retrained")
+
+
+def _draw_thanks(run: RunRow, before: RunRow) -> None:
+    found = trust.thanks(run.id)
+    st.caption(f"Thanks to you, against {before.id} without any decision:")
+    figure_row(
+        [
+            Figure("settled", f"{found.n_settled:,}", "Need not be asked any more"),
+            Figure("resolved otherwise", f"{found.n_flipped:,}", "Cells that changed sides"),
+            Figure("opened", f"{found.n_opened:,}", "Were sure and are not any more"),
+            Figure("open before", f"{found.n_open_before:,}"),
+            Figure("open now", f"{found.n_open_after:,}"),
+        ],
+        "review.thanks",
+    )
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        cell_table(found.cells, "review.thanks_cells", 240)
+    with right:
+        cell_table(found.credit, "review.credit", 240)
+
+
 def _draw_labels(run: RunRow, annotator: str) -> None:
     """Rename and merge labels; the data keeps its names, screens and exports get these."""
     names, called = trust.label_names(run.id)
@@ -378,6 +450,7 @@ PARTS: dict[str, Callable[[RunRow, str], None]] = {
     "Settled": _draw_settled,
     "Why": _draw_why,
     "Finish": _draw_finish,
+    "Retrain": _draw_retrain,
     "Agreement": _draw_agreement,
     "Contradictions": _draw_contradictions,
     "Labels": _draw_labels,

@@ -361,8 +361,7 @@ def _draw_slice(study: Study) -> None:
 
 
 def _draw_parallel(study: Study) -> None:
-    figure = charts.parallel_figure(charts.setting_points(study))
-    st.plotly_chart(figure, key="tune.parallel")
+    _plot(charts.parallel_figure(charts.setting_points(study)), "tune.parallel")
 
 
 def _draw_importance(study: Study) -> None:
@@ -509,7 +508,9 @@ def _number_of(data: Any) -> int | None:
 
 
 def on_clear() -> None:
-    state.forget(PICKED, "tune.history", "tune.slice", "tune.contour", "tune.pareto")
+    state.forget(
+        PICKED, "tune.history", "tune.slice", "tune.parallel", "tune.contour", "tune.pareto"
+    )
 
 
 def on_resume(study_id: str) -> None:

@@ -339,7 +339,7 @@ def _pages(
     own = found.own.get(claims.annotator, {})
     pages, taken, elsewhere = [], set(asked.skip), 0
     for label in [one for one in labels if is_open[:, one].any()][:3]:
-        rows = [row for row in reviewer.same_question(label, size=4 * TILES) if row not in taken]
+        rows = [row for row in reviewer.same_question(label, size=20 * TILES) if row not in taken]
         if asked.rows is not None:
             rows = [row for row in rows if row in set(asked.rows)]
         names = [results.dataset.ids[row] for row in rows]

@@ -88,6 +88,19 @@ def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:
     return run.id
 
 
+def retrain(run_id: str) -> str:
+    """Start a run that goes on from an ended one with what people decided; return its id."""
+    new = worker.retrain(workspace(), run_id)
+    worker.launch(workspace(), new.id)
+    return new.id
+
+
+def retrained_from(run_id: str) -> RunRow | None:
+    """Return the run that this one went on from, if any."""
+    before = worker.retrained_from(workspace(), run_id)
+    return None if before is None else get(before)
+
+
 def resume(run_id: str) -> None:
     """Let a paused or interrupted run go on."""
     if standing(get(run_id)) == "interrupted":

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import numpy as np
 import pandas as pd
+import streamlit as st
 
+from core.dataset import CandidateDataset
 from core.review import (
     AutoResolve,
     Contradiction,
@@ -21,6 +23,7 @@ from core.review import (
     measure_agreement,
     remaining_false,
 )
+from core.review.load import thanks_to_you
 from core.store import Decision, LabelChange
 from plain_app.services.review import Board, board
 from plain_app.services.workspace import workspace
@@ -182,6 +185,58 @@ def n_resolved(fingerprint: str, annotator: str) -> int:
     """Return how many decisions auto-resolve made for this person that stand."""
     name = f"{AUTO} ({annotator})"
     return len(workspace().decisions.by_annotator(fingerprint).get(name, []))
+
+
+# ------------------------------------------------------------------------------------ retraining
+
+
+class Thanks(NamedTuple):
+    """What a retraining with decisions changed, against the run before without them."""
+
+    n_settled: int
+    n_flipped: int
+    n_opened: int
+    n_open_before: int
+    n_open_after: int
+    cells: pd.DataFrame
+    credit: pd.DataFrame
+
+
+def thanks(run_id: str) -> Thanks:
+    """Return what people's decisions brought to a run that was retrained with them."""
+    fingerprint = workspace().runs.get(run_id).fingerprint
+    return _thanks(str(workspace().folder), run_id, workspace().decisions.count(fingerprint))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing with the run before …")
+def _thanks(folder: str, run_id: str, n_decisions: int) -> Thanks:
+    run = workspace().runs.get(run_id)
+    found = thanks_to_you(workspace(), run)
+    dataset = board(run_id).results.dataset
+
+    def name(cell: tuple[int, int] | None) -> str:
+        return "" if cell is None else f"{dataset.ids[cell[0]][:40]} · {_label(dataset, cell[1])}"
+
+    kinds = {"settled": found.settled, "resolved otherwise": found.flipped, "open": found.opened}
+    cells = [
+        (kind, dataset.ids[i][:60], _label(dataset, j), name(found.because.get((i, j))))
+        for kind, listed in kinds.items()
+        for i, j in listed[:MAX_LISTED]
+    ]
+    credit = [(name(cell), count) for cell, count in found.credit[:MAX_LISTED]]
+    return Thanks(
+        len(found.settled),
+        len(found.flipped),
+        len(found.opened),
+        found.n_open_before,
+        found.n_open_after,
+        pd.DataFrame(cells, columns=["now", "instance", "label", "because of"]),
+        pd.DataFrame(credit, columns=["your decision", "changed"]),
+    )
+
+
+def _label(dataset: CandidateDataset, at: int) -> str:
+    return dataset.label_names[at][:40]
 
 
 # --------------------------------------------------------------------------------------- labels

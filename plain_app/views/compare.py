@@ -109,7 +109,7 @@ def _draw(fingerprint: str, keys: list[str]) -> None:
         return
     names = _letters(subjects)
     found = compare.disagreement(fingerprint, subjects)
-    left, right = st.columns([1, 1], gap="medium")
+    left, right = st.columns([3, 2], gap="medium")
     with left:
         _draw_standing(fingerprint, subjects, names, found)
     with right:

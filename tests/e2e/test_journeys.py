@@ -266,6 +266,20 @@ def test_pictures_of_every_view(serve, open_page, pictures):
         step(page, "Data")
         expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
         take(page, pictures, "data", scheme)
+        step(page, "Review")
+        name = page.locator(".st-key-review-name input")
+        expect(name).to_be_visible(timeout=LONG)
+        name.fill(scheme)
+        name.press("Enter")
+        for _ in range(3):
+            expect(page.locator('[data-part="desk"][data-state="asking"]')).to_be_visible(
+                timeout=LONG
+            )
+            page.keyboard.press("a")
+        take(page, pictures, "review", scheme)
+        step(page, "Export")
+        expect(page.locator(".st-key-export-figures")).to_be_visible(timeout=LONG)
+        take(page, pictures, "export", scheme)
         page.close()
 
 

@@ -196,14 +196,15 @@ def test_the_same_question_accepts_all_but_the_unticked(review):
     server, page, who = review
     page.get_by_text("Same question").click()
     tiles = page.locator(".tile")
-    expect(tiles).to_have_count(24, timeout=LONG)
+    expect(tiles.nth(5)).to_be_visible(timeout=LONG)
+    count = tiles.count()
     tiles.nth(3).click()
     tiles.nth(5).click()
     tiles.nth(5).click()
     press(page, "Enter")
     expect_saved(page)
     verdicts = [one.verdict for one in stored(server.workspace, who)]
-    assert (verdicts.count("keep"), verdicts.count("reject")) == (22, 1)
+    assert (verdicts.count("keep"), verdicts.count("reject")) == (count - 2, 1)
 
 
 def test_hostile_data_is_text(serve, open_page, tmp_path):

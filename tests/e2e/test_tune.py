@@ -38,6 +38,17 @@ def changed(page):
     return page.locator(".st-key-tune-figures b").first
 
 
+def lasso(page, box) -> None:
+    """Draw a line around everything in a plot."""
+    corners = ((0.01, 0.02), (0.99, 0.02), (0.99, 0.98), (0.01, 0.98), (0.01, 0.05))
+    places = [(box["x"] + box["width"] * x, box["y"] + box["height"] * y) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=5)
+    page.mouse.up()
+
+
 def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(
     prepared, serve, open_page
 ):
@@ -75,8 +86,12 @@ def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, 
     expect(page.locator(".st-key-train-title")).to_contain_text("trial 2", timeout=LONG)
     page.goto(urljoin(server.url, f"/tune?tune.part=Search&study={study_id}"))
     expect(page.locator(".st-key-tune-history .main-svg").first).to_be_visible(timeout=LONG)
+    lasso(page, page.locator(".st-key-tune-history .nsewdrag").first.bounding_box())
+    picked = page.locator(".st-key-tune-picked_bar")
+    expect(picked).to_contain_text("5 trials picked in the plot", timeout=LONG)
     page.locator(".st-key-tune-compare button").click()
     expect(page.locator(".st-key-compare-of")).to_contain_text("trial", timeout=LONG)
-    page.locator(".st-key-compare-review button").click()
+    page.goto(urljoin(server.url, f"/compare?of={','.join(run_ids)}"))
+    page.locator(".st-key-compare-review button").click(timeout=LONG)
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)
     expect(page.get_by_test_id("stException")).to_have_count(0)

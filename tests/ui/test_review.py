@@ -49,7 +49,7 @@ def decide(stage, count: int, annotator: str = "ann", verdict: str = "keep") -> 
 
 
 def desk(app):
-    return app.get("bidi_component")
+    return [one for one in app.get("bidi_component") if one.key == "review.desk"]
 
 
 def test_without_a_name_it_asks_who_decides(open_review):
@@ -95,3 +95,53 @@ def test_the_overlap_is_stored_for_everyone(open_review):
     app.slider(key="review.overlap").set_value(20).run()
     assert not app.exception
     assert review.overlap_share() == 0.2
+
+
+def part(app: AppTest, title: str) -> AppTest:
+    return app.segmented_control(key="review.part").set_value(title).run()
+
+
+def test_a_run_without_weights_cannot_be_retrained_and_says_so(stage, open_review):
+    decide(stage, 20)
+    app = part(open_review(), "Retrain")
+    app.button(key="review.retrain").click().run()
+    assert not app.exception
+    assert any("no results to go on from" in one.value for one in app.text)
+
+
+def test_auto_resolve_is_refused_without_random_answers_and_says_what_is_missing(open_review):
+    app = part(open_review(), "Finish")
+    assert app.button(key="review.auto").disabled
+    assert any("59 more must be answered" in one.value for one in app.caption)
+
+
+def test_labels_are_renamed_merged_and_brought_back(stage, open_review):
+    names = list(stage.dataset.label_names)
+    app = part(open_review(), "Labels")
+    app.text_input(key="review.label_name").set_value("zero").run()
+    app.button(key="review.rename").click().run()
+    assert stage.space.labels.names(stage.dataset.fingerprint, names)[0] == "zero"
+    app.text_input(key="review.label_name").set_value(names[1]).run()
+    app.button(key="review.rename").click().run()
+    assert any("name is taken" in one.value for one in app.text)
+    app.selectbox(key="review.into").set_value(names[1]).run()
+    app.button(key="review.merge").click().run()
+    assert stage.space.labels.names(stage.dataset.fingerprint, names)[0] == names[1]
+    app.button(key="review.label_undo").click().run()
+    app.button(key="review.label_undo").click().run()
+    assert not app.exception
+    assert stage.space.labels.names(stage.dataset.fingerprint, names) == names
+
+
+def test_disagreements_are_adjudicated(stage, open_review):
+    decide(stage, 3, "ann", "keep")
+    decide(stage, 3, "bob", "reject")
+    app = open_review("cem")
+    app.session_state["review.disagreements"] = {"selection": {"rows": [0], "columns": []}}
+    part(app, "Agreement")
+    app.button(key="review.adjudicate_reject").click().run()
+    assert not app.exception
+    settled = [
+        one for one in stage.space.decisions.latest(stage.dataset.fingerprint) if one.adjudicates
+    ]
+    assert [(one.annotator, one.verdict) for one in settled] == [("cem", "reject")]

