@@ -76,30 +76,34 @@ def ask(
     limit: int,
     skip_rows: Collection[int],
 ) -> list[Question]:
-    """Return the next questions; see `Reviewer.questions`."""
+    """Return the next questions; see `Reviewer.questions`.
+
+    Only draws from all instances are samples: of a selection, nothing is drawn on the side.
+    """
     may = _may_ask(reviewer, labels, rows, skip_rows)
-    undecided: tuple[State, ...] = ("open", "settled")
-    unaudited = may & _in_states(reviewer, states or undecided)
-    open_ = unaudited.copy()
-    if order != "audit" and not states:
-        open_ &= _in_states(reviewer, ("open",))
-    lap = _first_lap(reviewer, unaudited) if order == "worth" else np.zeros_like(may)
-    drawn = _by_row(reviewer, lap, audit_order(reviewer), "first lap", True, limit)
-    if len(drawn) >= limit:
-        return drawn
-    taken = {one.row for one in drawn}
-    open_[list(taken)] = unaudited[list(taken)] = False
-    if order == "depends" and reviewer.dependence is not None:
-        open_ &= reviewer.dependence > 0  # where all good trials agree there is nothing to ask
     if order == "contradictions":
         return _at_odds(reviewer, may, limit)
+    fair = rows is None and not states
+    undecided = may & _in_states(reviewer, states or ("open", "settled"))
     if order == "audit":
-        return drawn + _by_row(reviewer, open_, audit_order(reviewer), "audit", True, limit)
-    worth = _worth(reviewer, order, open_, limit)
-    ordered = _by_row(reviewer, open_, worth, order, False, limit - len(drawn))
+        return _by_row(undecided, audit_order(reviewer), "audit", fair, limit)
+    drawn: list[Question] = []
+    if order == "worth" and fair:
+        lap = _first_lap(reviewer, undecided)
+        drawn = _by_row(lap, audit_order(reviewer), "first lap", True, limit)
+    if len(drawn) == limit:
+        return drawn
+    undecided[[one.row for one in drawn]] = False
+    open_ = undecided if states else undecided & _in_states(reviewer, ("open",))
+    if order == "depends" and reviewer.dependence is not None:
+        open_ &= reviewer.dependence > 0  # where all good trials agree there is nothing to ask
+    ordered = _by_row(
+        open_, _worth(reviewer, order, open_, limit), order, False, limit - len(drawn)
+    )
     if order == "worth":
         ordered = _promising(reviewer, ordered)
-        audit = _by_row(reviewer, unaudited, audit_order(reviewer), "audit", True, limit)
+    if order == "worth" and fair:
+        audit = _by_row(undecided, audit_order(reviewer), "audit", True, limit)
         ordered = _mixed(ordered, audit)
     return [*drawn, *ordered][:limit]
 
@@ -235,7 +239,6 @@ def _first_lap(reviewer: "Reviewer", may: Cells) -> Cells:
 
 
 def _by_row(
-    reviewer: "Reviewer",
     may: Cells,
     worth: npt.NDArray[Any],
     reason: str,

@@ -94,7 +94,7 @@ def distribution_option(points: EffectPoints, cut: float) -> dict[str, Any]:
         "silent": True,
         "symbol": "none",
         "data": [{"xAxis": cut}],
-        "label": {"formatter": "threshold", "fontSize": 10},
+        "label": {"show": False},
         "lineStyle": {"color": DOUBTFUL, "type": "solid"},
     }
     option = titled(

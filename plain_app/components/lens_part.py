@@ -9,7 +9,7 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts import lens as charts
 from plain_app.components import links
-from plain_app.components.cards import Figure, figure_row
+from plain_app.components.cards import Figure, counted, figure_row
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.sliders import last_move, sliders
 from plain_app.services import lens, runs
@@ -116,8 +116,8 @@ def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
     left, right = st.columns([7, 7], gap="medium")
     cells = seen.effect.changed
     with left:
-        listed = min(LISTED, len(cells))
-        st.caption(f"{len(cells):,} cells change sides; the {listed} largest changes:")
+        largest = f"; the {LISTED} largest changes" if len(cells) > LISTED else ""
+        st.caption(f"{counted(len(cells), 'cell')} on another side than in the run{largest}:")
         _draw_table(at, seen, cells[:LISTED])
     with right:
         _draw_along(at, places, cells)

@@ -7,6 +7,7 @@ import streamlit as st
 from core.store import RunRow
 from plain_app import state
 from plain_app.charts import curves, evolution
+from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import mark, scatter
@@ -149,6 +150,30 @@ def _draw_review_link(run: RunRow, cells: np.ndarray, key: str) -> None:
         open_in_review(lambda: [known.ids[row] for row in rows], key)
 
 
+def _draw_reliability(run: RunRow, told: Story) -> None:
+    """Draw whether confidences keep their word, as far as truth or decisions tell."""
+    points, by = histories.reliability(run)
+    if not points.n_cells:
+        st.caption(
+            "Decide some cells in Review: they show whether the confidences keep their word."
+        )
+        return
+    left, right = st.columns([1, 1])
+    with left:
+        st.echarts_chart(reliability_option(points), height=TALL, key="train.reliability")
+    with right:
+        about = {
+            "truth": "Compared with the truth that came with the data.",
+            "decisions": "Compared with what people decided; cells they chose say less than "
+            "cells drawn at random.",
+        }
+        st.caption(about[by])
+        table = pd.DataFrame(
+            {"claimed": points.claimed, "true": points.true, "cells": points.n_cells}
+        )
+        st.dataframe(table, hide_index=True, row_height=28, key="train.reliability_table")
+
+
 def _draw_log(run: RunRow, told: Story) -> None:
     facts = {"run": run.id, "created": run.created, "started": run.started, "ended": run.ended}
     if told.started is not None:
@@ -191,5 +216,6 @@ SECTIONS = {
     "Restless cells": _draw_restless,
     "Two epochs": _draw_difference,
     "Cartography": _draw_cartography,
+    "Reliability": _draw_reliability,
     "Log": _draw_log,
 }

@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core.store import RunRow
+from core.store import RunRow, files
 from plain_app.charts import evolution as charts
 from plain_app.charts.evolution import CellStatistics, EvolutionPoints, RestlessPoints
 from plain_app.charts.instance_map import inside_polygon, pack_colours, pack_places
+from plain_app.charts.reliability import ReliabilityPoints, reliability_points
 from plain_app.services import data, runs
 from plain_app.services.workspace import workspace
 
@@ -63,6 +64,24 @@ def truth_of_cells(fingerprint: str) -> npt.NDArray[np.bool_] | None:
         return None
     cells = runs.cells(fingerprint)
     return dataset.truth[cells.rows, cells.columns] > 0
+
+
+def reliability(run: RunRow) -> tuple[ReliabilityPoints, str]:
+    """Return how confidences compare with the truth, or with decisions; and with which of them."""
+    cells, truth = runs.cells(run.fingerprint), truth_of_cells(run.fingerprint)
+    path = workspace().runs.folder(run.id) / "confidences.npy"
+    if path.exists():
+        said = files.read_array(path, mmap=True)[cells.rows, cells.columns]
+    else:
+        said = np.asarray(runs.history(run.id)[-1], np.float32)
+    if truth is not None:
+        return reliability_points(said, truth), "truth"
+    row, column = ({name: at for at, name in enumerate(part)} for part in (cells.ids, cells.labels))
+    verdicts = np.full((len(row), len(column)), np.nan)
+    for one in workspace().decisions.latest(run.fingerprint):
+        if one.verdict in ("keep", "reject") and one.instance_id in row and one.label in column:
+            verdicts[row[one.instance_id], column[one.label]] = one.verdict == "keep"
+    return reliability_points(said, verdicts[cells.rows, cells.columns]), "decisions"
 
 
 def _recent(run: RunRow) -> int:

@@ -9,7 +9,15 @@ from app_stages import EPOCHS, STATES, texts
 from core.config import PlainConfig
 
 VIEWS = ("data", "train", "review", "export")
-SECTIONS = ("Curves", "Confidences", "Restless cells", "Two epochs", "Cartography", "Log")
+SECTIONS = (
+    "Curves",
+    "Confidences",
+    "Restless cells",
+    "Two epochs",
+    "Cartography",
+    "Reliability",
+    "Log",
+)
 HOSTILE = '<img src=x onerror="alert(1)">'
 
 

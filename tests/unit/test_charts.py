@@ -8,6 +8,7 @@ import pytest
 from core.config import PRESETS, PlainConfig
 from plain_app.charts import curves, distinct, distribution, evolution, meanings
 from plain_app.charts.instance_map import inside_polygon
+from plain_app.charts.reliability import reliability_option, reliability_points
 
 HISTORY = np.array([[0.1, 0.9, 0.5], [0.2, 0.1, 0.5], [0.9, 0.9, 0.5]], np.float16)
 
@@ -119,3 +120,12 @@ def test_pictures_show_what_the_engine_computes():
     left = dict(meanings.meaning_points("n_steps", PlainConfig(), SIZES).lines["slowest part"])
     assert left[0] == 100
     assert left[max(left)] < 1
+
+
+def test_reliability_shows_claimed_beside_true_and_leaves_out_what_nobody_knows():
+    points = reliability_points(np.array([0.05, 0.05, 0.95, 0.5]), np.array([0, 1, 1, np.nan]))
+    assert (points.claimed, points.true, points.n_cells) == ([0.05, 0.95], [0.5, 1.0], [2, 1])
+    dots = reliability_option(points)["series"][0]["data"]
+    assert [dot["value"] for dot in dots] == [[0.05, 0.5, 2], [0.95, 1.0, 1]]
+    nothing = reliability_points(np.array([0.5]), np.array([np.nan]))
+    assert reliability_option(nothing)["series"][0]["data"] == []

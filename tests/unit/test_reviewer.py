@@ -1,11 +1,12 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from finished_run import near_rows
 
 from core.dataset import CandidateDataset
 from core.graphs import build_label_graph
 from core.propagation import Propagator
-from core.review import ORDERS, Reviewer
+from core.review import ORDERS, Reviewer, remaining_false
 from core.store import Decision
 
 N, L = 240, 4
@@ -110,6 +111,12 @@ def test_the_first_lap_draws_ten_cells_of_every_label(data, reviewer):
     assert reasons.count("worth") == 18
 
 
+def test_what_is_drawn_from_a_selection_is_no_sample(reviewer):
+    for order in ("worth", "audit"):
+        assert not any(one.sampled for one in reviewer.questions(order, rows=range(60)))
+    assert all(one.sampled for one in reviewer.questions("audit"))
+
+
 @pytest.mark.parametrize("order", [one for one in ORDERS if one != "contradictions"])
 def test_every_order_asks_only_open_candidates_each_instance_once(data, reviewer, order):
     reviewer, _ = reviewer.decide([decision(data, i, j) for i, j in cells(data, 30)])
@@ -154,3 +161,26 @@ def net(ripple):
     from core.review.queue import is_settled
 
     return is_settled(ripple.after).sum() - is_settled(ripple.before).sum()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("n_labels", [1, 3])
+def test_odd_data_can_be_reviewed(n_labels, sparse):
+    """One label, constant features, a label nobody offers, an instance without candidates."""
+    X = np.ones((30, 2), np.float32)
+    candidates = np.ones((30, n_labels))
+    candidates[0] = 0
+    if n_labels > 1:
+        candidates[:, 1] = 0
+    data = CandidateDataset(sp.csr_array(X) if sparse else X, candidates, truth=candidates)
+    propagator = Propagator(near_rows(X), build_label_graph(candidates))
+    reviewer = Reviewer(data, propagator, np.full((30, n_labels), 0.5, np.float32))
+    for _ in range(4):
+        question = reviewer.questions(limit=1)[0]
+        reviewer, _ = reviewer.decide([decision(data, question.row, question.cells[0])])
+    assert np.isfinite(reviewer.confidences).all()
+    assert reviewer.confidences[candidates == 0].max() == 0
+    assert reviewer.same_question(0)
+    assert remaining_false(reviewer).total >= 0
+    for order in ORDERS:
+        reviewer.questions(order)

@@ -90,6 +90,7 @@ def test_a_sensitivity_study_tries_each_value_that_is_possible_once():
     assert settings.n_trials == len(settings.points)
     steep = tuning.sensitivity("gamma", PlainConfig(eta=10))
     assert max(point["gamma"] for point in steep.points) < 0.3  # more would diverge
+    assert tuning.sensitivity("gamma", PlainConfig(n_steps=None)).base.n_steps == 200
 
 
 @pytest.mark.parametrize("objective", ["truth", "decisions", "consistency"])

@@ -334,9 +334,18 @@ function keyName(key) {
   return KEY_NAMES[key] ?? key;
 }
 
+// The desk goes on without the server and says so itself: Streamlit's message would only cover it.
+function closeConnectionError() {
+  const dialog = document.querySelector('[data-testid="stDialog"]');
+  if (!dialog?.textContent.startsWith("Connection error")) return false;
+  dialog.querySelector('button[aria-label="Close"]')?.click();
+  return true;
+}
+
 // Whether a key press belongs to something else: a field, a dialog, a table, a focused button.
 function isTaken(event, root) {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return true;
+  if (closeConnectionError()) return false;
   if (document.querySelector('[role="dialog"]')) return true;
   for (const one of event.composedPath()) {
     if (one === root) return false;
@@ -398,7 +407,10 @@ class View {
     this.part("desk").onpointerdown = () => this.part("desk").focus({ preventScroll: true });
     document.addEventListener("keydown", this.onKey);
     outbox.listeners.add(this.drawStatus);
-    this.clock = setInterval(() => outbox.waiting.length && this.drawStatus(), 500);
+    this.clock = setInterval(() => {
+      closeConnectionError();
+      if (outbox.waiting.length) this.drawStatus();
+    }, 500);
     this.renewal = setInterval(() => this.desk?.item && this.desk.fetchMore(), RENEWAL);
     this.drawButtons();
   }
