@@ -11,6 +11,7 @@ from core.dataset import CandidateDataset
 from core.events import EpochRecord, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.graphs import InstanceGraph, build_label_graph
 from core.layout import pca_layout
+from core.lens import make_propagator
 from core.propagation import Propagator
 from core.store import RunState, Workspace, files
 from core.worker import give_graphs
@@ -33,7 +34,7 @@ def finished_run(
     labels = build_label_graph(dataset.candidates)
     give_graphs(workspace, run.id, graph, labels)
     files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
-    _write_results(folder, dataset, Propagator(graph, labels), seed)
+    _write_results(folder, dataset, make_propagator(run.config, graph, labels), seed)
     _write_events(workspace, run.id, dataset)
     return run.id
 

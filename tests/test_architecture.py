@@ -50,6 +50,7 @@ def test_nothing_is_unpickled(path):
         "core.store",
         "core.lens",
         "core.tuning",
+        "core.review.load",
     ],
 )
 def test_importing_the_light_parts_loads_neither_torch_nor_faiss(module):

@@ -1,7 +1,8 @@
-"""Why a confidence is what it is: four exact terms that add up, and who voted.
+"""Why a confidence is what it is: exact terms that add up, and who voted.
 
-The engine splits a pseudo-label Z; a person sees the confidence (1 + eta) Z - eta Y. Both are
-linear, so the terms are scaled and the -eta goes to the candidate, whose being one it discounts.
+The engine splits a pseudo-label Z into four terms. What network and graphs say is (1 + eta) Z -
+eta Y; both are linear, so the terms are scaled and the -eta goes to the candidate, whose being one
+it discounts. A person sees that value calibrated to a probability: the fifth term is the rest.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from core.propagation import Evidence
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 N_VOTERS = 8
-TERMS = ("Own candidate", "Own prediction", "Neighbours", "Related labels")
+TERMS = ("Own candidate", "Own prediction", "Neighbours", "Related labels", "Calibration")
 
 
 class Vote(NamedTuple):
@@ -23,29 +24,28 @@ class Vote(NamedTuple):
 
 
 class EvidencePoints(NamedTuple):
-    terms: tuple[float, float, float, float]  # in the order of TERMS
-    total: float  # their sum
-    confidence: float  # the sum within [0, 1]
+    terms: tuple[float, ...]  # in the order of TERMS; no calibration outside the candidates
+    total: float  # their sum: the confidence of a candidate
     voters: tuple[Vote, ...]  # other instances, strongest first
     label_votes: tuple[Vote, ...]  # other labels of the own row, strongest first
 
 
 def evidence_points(
-    evidence: Evidence, i: int, j: int, eta: float, is_candidate: bool
+    evidence: Evidence, i: int, j: int, eta: float, confidence: float | None
 ) -> EvidencePoints:
-    """Bring the evidence of a cell to the scale of confidences."""
-    scale, offset = 1 + eta, eta if is_candidate else 0.0
-    terms = (
+    """Bring the evidence of a cell to the scale of its confidence; none is not a candidate."""
+    scale, offset = 1 + eta, 0.0 if confidence is None else eta
+    terms: tuple[float, ...] = (
         scale * evidence.own_candidate - offset,
         scale * evidence.own_prediction,
         scale * evidence.neighbors,
         scale * evidence.related_labels,
     )
-    total = sum(terms)
+    if confidence is not None:
+        terms = (*terms, confidence - sum(terms))
     return EvidencePoints(
         terms,
-        total,
-        min(max(total, 0.0), 1.0),
+        sum(terms),
         _strongest(scale * np.asarray(evidence.votes, float), i),
         _strongest(scale * np.asarray(evidence.label_votes, float), j),
     )
@@ -64,7 +64,7 @@ def evidence_option(points: EvidencePoints) -> dict[str, Any]:
     high = max(1.0, *ends, points.total)
     return {
         "animation": False,
-        "grid": {"left": 112, "right": 56, "top": 4, "bottom": 22},
+        "grid": {"left": 4, "right": 56, "top": 4, "bottom": 4, "containLabel": True},
         "xAxis": {
             "type": "value",
             "min": round(low - 0.04, 2) if low < 0 else 0,
@@ -75,7 +75,7 @@ def evidence_option(points: EvidencePoints) -> dict[str, Any]:
         "yAxis": {
             "type": "category",
             "inverse": True,
-            "data": [*TERMS, "Sum"],
+            "data": [*TERMS[: len(points.terms)], "Sum"],
             "axisTick": {"show": False},
         },
         "series": [

@@ -22,8 +22,8 @@ def reliability_points(confidences: npt.NDArray[Any], truth: npt.NDArray[Any]) -
     """Return the bins of cells whose truth, or verdict (NaN: none), is known."""
     found = reliability(confidences, truth)
     return ReliabilityPoints(
-        np.round(found.confidence, 4).tolist(),
-        np.round(found.true_share, 4).tolist(),
+        np.round(found.confidence, 3).tolist(),
+        np.round(found.true_share, 3).tolist(),
         found.n_cells.tolist(),
         expected_calibration_error(confidences, truth),
     )
@@ -36,12 +36,12 @@ def reliability_option(points: ReliabilityPoints) -> dict[str, Any]:
         for x, y, n in zip(points.claimed, points.true, points.n_cells, strict=True)
     ]
     ideal = {"type": "dashed", "width": 1, "color": "#8a8f98"}
-    return titled(
+    option = titled(
         f"Claimed and true (mean error {points.error:.3f})" if dots else "Claimed and true",
         xAxis=axis("confidence", min=0, max=1),
         yAxis=axis("share that is true", min=0, max=1, nameGap=34),
         series=[
-            {"type": "line", "name": "cells", "data": dots},
+            {"type": "line", "name": "cells", "data": dots, "symbol": "circle"},
             {
                 "type": "line",
                 "name": "as claimed",
@@ -52,3 +52,5 @@ def reliability_option(points: ReliabilityPoints) -> dict[str, Any]:
             },
         ],
     )
+    option["grid"] = option["grid"] | {"left": 26}  # room for the axis' name
+    return option

@@ -20,9 +20,9 @@ def evidence_card(
     points = evidence(results, row, label)
     st.echarts_chart(
         evidence_option(points),
-        height=140,
+        height=160,
         key="explore.evidence",
-        alt="Own candidate, own prediction, neighbours and related labels add up to the confidence",
+        alt="Own candidate, own prediction, neighbours, related labels and calibration add up",
     )
     with st.container(key="explore.sum"):
         st.caption(_sum_text(points, is_candidate))
@@ -33,9 +33,8 @@ def evidence_card(
 def _sum_text(points: EvidencePoints, is_candidate: bool) -> str:
     terms = " ".join(map(signed, points.terms))
     total = f"{points.total:.3f}".replace("-", "−")
-    cut = "" if points.total == points.confidence else f", cut to {points.confidence:.0f}"
     outside = "" if is_candidate else " This label was not offered, so its confidence counts as 0."
-    return f"{terms} = **{total}**{cut}. Exact, before rounding.{outside}"
+    return f"{terms} = **{total}**. Exact, before rounding.{outside}"
 
 
 def _draw_voters(

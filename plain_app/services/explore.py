@@ -225,7 +225,8 @@ def _evidence(
         found = _results.propagator.evidence(row, label, candidates, _results.predictions)
     else:
         found = _prediction_only(_results, row, label)
-    return evidence_points(found, row, label, config.eta, bool(candidates[row, label]))
+    confidence = float(_results.confidences[row, label]) if candidates[row, label] else None
+    return evidence_points(found, row, label, config.eta, confidence)
 
 
 def instance_table(

@@ -266,6 +266,13 @@ def test_pictures_of_every_view(serve, open_page, pictures):
         step(page, "Data")
         expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
         take(page, pictures, "data", scheme)
+        step(page, "Explore")
+        umap = page.locator('[data-part="frame"][data-drawn*="|umap|"]')
+        expect(umap).to_be_attached(timeout=2 * LONG)
+        take(page, pictures, "explore", scheme)
+        page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
+        expect(page.locator(".st-key-explore-network canvas").first).to_be_visible(timeout=LONG)
+        take(page, pictures, "labels", scheme)
         step(page, "Review")
         name = page.locator(".st-key-review-name input")
         expect(name).to_be_visible(timeout=LONG)
@@ -288,7 +295,7 @@ def take(page, folder: Path, name: str, scheme: str) -> None:
     for suffix, width, height in (("-small", 1024, 768), ("", 1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
-        page.wait_for_function("document.fonts.status === 'loaded'")
+        page.evaluate("document.fonts.ready.then(() => 0)")
         page.evaluate("() => new Promise(done => setTimeout(done, 700))")  # charts follow the size
         page.screenshot(path=folder / f"screenshot-{name}-{scheme}{suffix}.png")
         too_wide = "document.documentElement.scrollWidth > window.innerWidth"

@@ -180,6 +180,7 @@ def test_a_preset_fills_the_form(stage, open_app):
 def test_a_setting_that_cannot_be_is_refused_beside_the_form(stage, open_app):
     stage.set("loaded")
     app = open_app("train")
+    app.segmented_control(key="train.preset").set_value("paper").run()
     app.number_input(key="train.gamma").set_value(1.0).run()
     app.button(key="train.start").click().run()
     assert not app.exception

@@ -167,16 +167,17 @@ def test_evidence_adds_up_to_the_confidence(setting, is_candidate):
     i, j = (int(at) for at in np.argwhere(Y == is_candidate)[5])
     Z = propagator.propagate(Y, Y_hat, rescale=False)
     found = propagator.evidence(i, j, Y, Y_hat)
-    points = evidence.evidence_points(found, i, j, 0.7, is_candidate)
+    points = evidence.evidence_points(found, i, j, 0.7, 0.9 if is_candidate else None)
+    assert sum(points.terms[:4]) == pytest.approx(1.7 * Z[i, j] - 0.7 * Y[i, j], abs=1e-5)
     assert sum(points.terms) == pytest.approx(points.total)
-    assert points.total == pytest.approx(1.7 * Z[i, j] - 0.7 * Y[i, j], abs=1e-5)
+    assert len(points.terms) == 4 + is_candidate
     if is_candidate:
-        assert points.confidence == pytest.approx(propagator.confidence(Z, Y)[i, j], abs=1e-5)
+        assert points.total == pytest.approx(0.9)  # the fifth is what calibration adds
 
 
 def test_voters_are_others_and_the_strongest_come_first(setting):
     _, Y, Y_hat, propagator = setting
-    points = evidence.evidence_points(propagator.evidence(4, 2, Y, Y_hat), 4, 2, 0.7, True)
+    points = evidence.evidence_points(propagator.evidence(4, 2, Y, Y_hat), 4, 2, 0.7, 0.5)
     strengths = [abs(vote.contribution) for vote in points.voters]
     assert len(strengths) == evidence.N_VOTERS
     assert strengths == sorted(strengths, reverse=True)
@@ -188,7 +189,7 @@ def test_voters_are_others_and_the_strongest_come_first(setting):
 
 @pytest.mark.parametrize("terms", [(-0.4, 0.3, 0.2, -0.3), (0.9, 0.3, 0.1, 0), (0, 0, 0, 0)])
 def test_the_waterfall_draws_each_term_from_where_the_last_ended(terms):
-    points = evidence.EvidencePoints(terms, sum(terms), 0.5, (), ())
+    points = evidence.EvidencePoints(terms, sum(terms), (), ())
     option = evidence.evidence_option(points)
     base, below, above = (series["data"] for series in option["series"])
     for at, term in enumerate(terms):
@@ -232,7 +233,9 @@ def run(tmp_path, monkeypatch):
 def test_the_evidence_of_a_run_is_that_of_its_stored_confidence(run):
     for row, label in np.argwhere(run.dataset.candidates)[::9]:
         points = explore.evidence(run, int(row), int(label))
-        assert points.confidence == pytest.approx(run.confidences[row, label], abs=1e-5)
+        assert points.total == pytest.approx(run.confidences[row, label], abs=1e-5)
+        said = np.clip(sum(points.terms[:4]), 0, 1)  # this run was not calibrated
+        assert said == pytest.approx(run.confidences[row, label], abs=1e-5)
 
 
 def test_values_by_instance_are_those_of_its_own_cells(run):

@@ -78,7 +78,7 @@ STOPS = (
         "Explore",
         ".st-key-explore-evidence",
         "Why this confidence?",
-        "Own candidate, own prediction, neighbours, related labels: four numbers that add up, and "
+        "Own candidate, own prediction, neighbours, related labels: numbers that add up, and "
         "below them, by name, who voted.",
     ),
     Stop(

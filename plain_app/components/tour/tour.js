@@ -17,7 +17,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!data.is_demo || screen) return;
   const at = sessionStorage.getItem(AT);
   if (at !== null) go(Number(at));
-  else if (!localStorage.getItem(SEEN)) invite();
+  else if (!localStorage.getItem(SEEN) && isOn("Data")) invite();
 }
 
 function invite() {
