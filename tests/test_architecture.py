@@ -40,7 +40,18 @@ def test_nothing_is_unpickled(path):
 
 @pytest.mark.parametrize(
     "module",
-    ["core", "core.config", "core.events", "core.dataset", "core.graphs", "core.cli", "core.store"],
+    [
+        "core",
+        "core.config",
+        "core.events",
+        "core.dataset",
+        "core.graphs",
+        "core.cli",
+        "core.store",
+        "core.lens",
+        "core.tuning",
+        "core.review.load",
+    ],
 )
 def test_importing_the_light_parts_loads_neither_torch_nor_faiss(module):
     code = f"import sys, {module}; print(sorted({{'torch', 'faiss'}} & set(sys.modules)))"
