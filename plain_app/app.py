@@ -22,7 +22,6 @@ ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 STYLE = """<style>
 .st-key-frame-steps {border-bottom: 1px solid var(--st-border-color); padding-bottom: .35rem}
 .st-key-frame-steps [data-testid="stPageLink"] a {padding: .15rem .5rem}
-.st-key-frame-steps button:disabled {opacity: .55; padding: .15rem .5rem; min-height: 0}
 .figures {display: flex; gap: 1rem; padding: .2rem 0}
 .figures div {flex: 1; min-width: 0; display: flex; flex-direction: column; line-height: 1.35}
 .figures span {font-size: .8rem; opacity: .7; white-space: nowrap; overflow: hidden;
@@ -61,13 +60,11 @@ def main() -> None:
 
 
 def _pages() -> dict[str, st.Page]:
-    """Return the pages whose files are there, by the title of their step."""
+    """Return the pages by the title of their step."""
     titles = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
-    files = {title: HERE / "views" / f"{title.lower()}.py" for title in titles}
     return {
-        title: st.Page(f"views/{path.name}", title=title, default=title == "Data")
-        for title, path in files.items()
-        if path.exists()
+        title: st.Page(f"views/{title.lower()}.py", title=title, default=title == "Data")
+        for title in titles
     }
 
 
@@ -140,15 +137,10 @@ def _draw_steps(pages: dict[str, st.Page], here: str) -> None:
     """Draw the way through the program: where you are, what is done, what is missing."""
     with st.container(horizontal=True, gap="small", key="frame.steps"):
         for step in _steps():
-            if step.title in pages:
-                icon = ":material/check_circle:" if step.is_done else ":material/circle:"
-                text = None if step.is_open else f"First: {step.needs}"
-                label = f"**{step.title}**" if step.title == here else step.title
-                st.page_link(pages[step.title], label=label, icon=icon, help=text)
-            else:
-                help_ = "Not in this version yet"
-                key = f"frame.step_{step.title.lower()}"
-                st.button(step.title, key=key, disabled=True, type="tertiary", help=help_)
+            icon = ":material/check_circle:" if step.is_done else ":material/circle:"
+            text = None if step.is_open else f"First: {step.needs}"
+            label = f"**{step.title}**" if step.title == here else step.title
+            st.page_link(pages[step.title], label=label, icon=icon, help=text)
 
 
 def _steps() -> list[Step]:

@@ -48,6 +48,8 @@ def test_nothing_is_unpickled(path):
         "core.graphs",
         "core.cli",
         "core.store",
+        "core.lens",
+        "core.tuning",
         "core.review.load",
     ],
 )

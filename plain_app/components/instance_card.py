@@ -11,6 +11,7 @@ import streamlit as st
 from plain_app import state
 from plain_app.charts import ego
 from plain_app.components.evidence_card import evidence_card
+from plain_app.components.links import open_in_review
 from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
 from plain_app.services import explore, maps
@@ -88,6 +89,8 @@ def _choose_instance(results: Explored) -> int | None:
         for name, step in (("Previous", -1), ("Next", 1)):
             key = f"explore.{name.lower()}"
             st.button(name, key=key, on_click=on_step, args=(ids, row, step))
+        if row is not None and not results.version:
+            open_in_review(lambda: [ids[row]], "explore.review_instance", "Review")
     if row is None:
         st.warning(f"There is no instance with this id. The first is called: {_plain(ids[0])}")
     state.remember(LAST, chosen)

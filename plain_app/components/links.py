@@ -12,9 +12,11 @@ DATA, TRAIN, REVIEW = "views/data.py", "views/train.py", "views/review.py"
 EXPLORE, COMPARE = "views/explore.py", "views/compare.py"
 
 
-def open_in_review(ids: Callable[[], Sequence[str]], key: str) -> None:
+def open_in_review(
+    ids: Callable[[], Sequence[str]], key: str, label: str = "Open in Review"
+) -> None:
     """Draw a button that opens instances in Review; they are asked for when it is pressed."""
-    if st.button("Open in Review", key=key, icon=":material/arrow_forward:", type="tertiary"):
+    if st.button(label, key=key, icon=":material/arrow_forward:", type="tertiary"):
         st.switch_page(REVIEW, query_params={"selection": open_selection(ids())})
 
 

@@ -188,7 +188,8 @@ def test_a_killed_study_goes_on_and_loses_no_finished_trial(space, fingerprint):
     assert all(kept[one.number] == one for one in before.finished)
     lost = [one for one in after.trials if one.state == "failed"]
     assert len(lost) <= 1
-    assert all(one.values in [other.values for other in after.finished] for one in lost)
+    for one in lost:  # what it had been given so far is tried again
+        assert any(one.values.items() <= other.values.items() for other in after.finished)
     assert not [one for one in after.trials if one.state in ("running", "waiting")]
     for trial in after.finished:
         assert tuning.trial_confidences(space, row.id, trial.number) is not None
