@@ -14,7 +14,10 @@
    predictions have memorised them), their predictability says less about truth. The level is then
    a guess until somebody decides; and the nearer to all true they look, the more predictions are
    shrunk toward the label's frequency and longer candidate sets count against their members.
-4. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
+4. *Two groups.* Where the log-odds of candidates fall into two clear groups, the doubtful cells are
+   between them. If that is above even odds, false candidates resemble true ones, which neither
+   the floor nor the guess can see: the level is then half-way between that view and this one.
+5. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
    label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
    intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
    overwrites the confidence of its own cell.
@@ -47,10 +50,16 @@ _GUESS, _LEAST_TRUST = 0.65, 0.5
 _ODD = 0.85, 0.92
 """Shares between which trust in predictions falls from all to the least."""
 
+_CLEAR = 0.75
+"""Share of variance that two groups of candidates explain if they are two; of a uniform, 0.75."""
+
+_SURE = 5.0
+"""Log-odds beyond which candidates are all the same to the groups."""
+
 _LOOK = 200_000
 """Cells looked at for the noise floor; of larger data, evenly spaced rows."""
 
-_EM_ROUNDS = 15
+_EM_ROUNDS, _MEANS_ROUNDS = 15, 20
 _SPREAD_ROUNDS, _NEWTON_STEPS = 6, 3
 
 _LARGEST_SET = 64
@@ -139,9 +148,18 @@ class Noise:
     nu: Floats | None  # (L + 1,) of the number of false candidates; None without a floor
     doubt: float = 0.0
     level: float = 0.0
+    between: float = 0.0  # log-odds between two groups of candidates
 
     @classmethod
     def fit(cls, Y: Any, Y_hat: Any) -> Self:
+        """Learn from all rows; of larger data, two groups are looked for in evenly spaced ones."""
+        model, offered = cls._levelled(Y, Y_hat), np.asarray(Y) > 0
+        few = slice(None, None, max(offered.size // _LOOK, 1))
+        confidences = model.confidences(offered[few], None, np.asarray(Y_hat)[few])
+        return replace(model, between=_between_groups(_logit(confidences[offered[few]])))
+
+    @classmethod
+    def _levelled(cls, Y: Any, Y_hat: Any) -> Self:
         offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
         rows, labels = np.nonzero(offered)
         frequency = np.bincount(labels, minlength=offered.shape[1]) / max(len(offered), 1)
@@ -176,9 +194,10 @@ class Noise:
         if Z is not None:
             said = said + _by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
         if self.nu is None:
-            out[rows, labels] = expit(self._without_floor(said, labels, size[rows]) + self.level)
+            x = self._without_floor(said, labels, size[rows]) + self.level
         else:
-            out[rows, labels] = _compete(self._chance(said, labels), size, self)
+            x = _logit(_compete(self._chance(said, labels), size, self))
+        out[rows, labels] = expit(x - self.between / 2)
         return out
 
     def _chance(self, said: Floats, labels: Any) -> Floats:
@@ -226,6 +245,20 @@ def _level_of(x: Floats) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if expit(x + middle).mean() < _GUESS else (low, middle)
     return low
+
+
+def _between_groups(x: Floats) -> float:
+    """Return the middle between two groups of log-odds, if they are clear and it is above 0."""
+    x = np.clip(x, -_SURE, _SURE)
+    if not len(x) or x.min() == x.max():
+        return 0.0
+    middle = float(np.mean(x))
+    for _ in range(_MEANS_ROUNDS):
+        above = x > middle
+        middle = float(x[above].mean() + x[~above].mean()) / 2
+    apart = float(x[above].mean() - x[~above].mean())
+    explained = above.mean() * (1 - above.mean()) * apart**2 / x.var()
+    return max(middle, 0.0) if explained >= _CLEAR else 0.0
 
 
 @dataclass(frozen=True, eq=False)

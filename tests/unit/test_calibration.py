@@ -6,6 +6,7 @@ import pytest
 from scipy.special import expit
 
 from core.calibration import (
+    Noise,
     _count_weight,
     _SameSize,
     calibrate,
@@ -160,3 +161,15 @@ def test_many_labels_do_not_overflow_the_count_model():
     _, candidates, p = world(n=300, n_labels=159)
     found = calibrate(candidates, None, p).confidences
     assert np.isfinite(found).all()
+
+
+def test_two_groups_above_even_odds_lower_the_level_half_way():
+    rng = np.random.default_rng(0)
+    true = rng.random((400, 5)) < 0.6
+    Y = np.ones((400, 5), np.uint8)  # false candidates resemble true ones: no floor shows them
+    Y_hat = expit(np.where(true, 4.0, 1.0) + 0.3 * rng.standard_normal(true.shape))
+    confidences = calibrate(Y, None, Y_hat).confidences
+    assert ((confidences > 0.5) == true).mean() > 0.95
+    assert Noise.fit(Y, Y_hat).between > 0
+    one_group = expit(2.0 + 0.3 * rng.standard_normal(true.shape))
+    assert Noise.fit(Y, one_group).between == 0
