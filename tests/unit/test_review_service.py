@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from core.errors import PlainError
 from core.store import Workspace
 from plain_app import api
-from plain_app.services import review, tokens
+from plain_app.services import review, tokens, trust
 
 HOST = "127.0.0.1:8501"
 
@@ -224,3 +224,17 @@ def test_what_a_desk_drops_is_free_for_others_unless_it_was_answered(space, clai
     assert len(free & set(names)) > 10
     assert names[0] not in free
     assert not held & free
+
+
+def test_agreement_is_right_to_the_digit(space, claims):
+    cells = [(one, 0) for one in review.questions(claims, {"order": "audit"})["items"][:4]]
+    for who, verdicts in (("ann", "kkrr"), ("bob", "krrr")):
+        said = [
+            decision(item, at, uid=f"{who}{place}", verdict={"k": "keep", "r": "reject"}[verdict])
+            for place, ((item, at), verdict) in enumerate(zip(cells, verdicts, strict=True))
+        ]
+        review.save(claims._replace(annotator=who), {"decisions": said})
+    everything = trust.agreement_table(claims.fingerprint).iloc[0]
+    assert (everything["shared cells"], everything["disagreed"]) == (4, 1)
+    assert everything["kappa"] == pytest.approx((3 / 4 - 1 / 2) / (1 - 1 / 2))
+    assert everything["alpha"] == pytest.approx(1 - 2 / (2 * 3 * 5 / 7))

@@ -612,6 +612,7 @@ class View {
     picture.classList.toggle("tiny", (item.picture ?? "").length < 6000);
     part("texts").replaceChildren(...item.texts.flatMap(([name, text]) => [make("dt", "", name), make("dd", "", text)]));
     part("near").replaceChildren(...item.near.map((one) => this.neighbour(one)));
+    part("near").classList.toggle("words", !item.near.some((one) => one.picture));
     part("nearby").hidden = !item.near.length;
     part("rows").replaceChildren(...item.cells.map((cell, at) => this.row(cell, at, item)));
     part("rows").children[this.desk.mark]?.scrollIntoView({ block: "nearest" });
@@ -768,7 +769,7 @@ class View {
     if (!found) return [make("p", "", "Looking …")];
     const title = `${found.verdict === "keep" ? "Keeping" : "Rejecting"} “${found.cell.label}” here`;
     if (found.error) return [make("h4", "", title), make("p", "", found.error)];
-    const text = found.total ? `would move ${found.total} other cells, settle ${found.settles}:` : "would move no other cell.";
+    const text = found.total ? `would move ${found.total.toLocaleString()} other cells, settle ${found.settles.toLocaleString()}:` : "would move no other cell.";
     const list = make("div", "moves");
     for (const one of found.moved) {
       list.append(make("span", "", one.title), make("span", "", one.label), make("span", "number", `${percent(one.before)} → ${percent(one.after)}`));
