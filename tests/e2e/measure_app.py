@@ -229,18 +229,18 @@ def click_everywhere(page: Page) -> dict[str, list[float]]:
 
 
 SECTIONS = (
-    ("Confidences", "evolution"),
-    ("Restless cells", "restless"),
-    ("Cartography", "cartography"),
-    ("Curves", "curves"),
+    ("Confidences", ".st-key-train-evolution canvas"),
+    ("Restless cells", ".st-key-train-restless canvas"),
+    ("Cartography", "[data-part=frame][data-drawn]"),
+    ("Curves", ".st-key-train-curves canvas"),
 )
 
 
 def press_sections(page: Page, sections: tuple[tuple[str, str], ...]) -> list[float]:
     times = []
-    for title, key in sections:
+    for title, selector in sections:
         page.locator(f".st-key-train-section >> text={title}").first.click()
-        times.append(seen(page, f"find('.st-key-train-{key} canvas')"))
+        times.append(seen(page, f"find({selector!r})"))
     return times
 
 
@@ -368,7 +368,7 @@ def measure_tabs(browser: Browser) -> None:
         crowd.start()
         own = list[float]()
         while crowd.is_alive():
-            own += press_sections(page, (("Confidences", "evolution"), ("Curves", "curves")))
+            own += press_sections(page, (SECTIONS[0], SECTIONS[-1]))
             page.wait_for_timeout(1500)
             most = max(most, process.memory_info().rss / 2**20)
         say_times("20 tabs: a click in the real one, on the screen", own, 250)
