@@ -40,9 +40,9 @@ from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
 from core.graphs import InstanceGraph, LabelGraph, Neighbors, build_label_graph, find_neighbors
 from core.store import RunRow, RunState, Workspace, files
 
-CHECKPOINT_SECONDS = 2.0
-FLUSH_SECONDS = 0.5
-POLL_SECONDS = 0.2
+CHECKPOINT_SECONDS = 3.0
+FLUSH_SECONDS = 0.8
+POLL_SECONDS = 0.4
 HEARTBEAT_SECONDS = 1.0
 STARTING_SECONDS = 30.0
 """How long a run may be without a process that was launched for it."""
@@ -307,6 +307,7 @@ class _Record:
         self._folder = workspace.runs.folder(run.id)
         self._offered = np.flatnonzero(dataset.candidates)
         self._waiting: list[tuple[int, Event]] = []
+        self._rows: list[npt.NDArray[np.float32]] = []  # confidences of the waiting epochs
         self._seq, self._flushed, self._saved = 0, monotonic(), monotonic()
         path = self._folder / "confidences.f16"
         with files.telling_disk(path):
@@ -316,7 +317,7 @@ class _Record:
     def add(self, event: Event, trainer: Any) -> None:
         if isinstance(event, EpochRecord):
             self._seq = event.epoch + 1  # after run_started and graphs_built
-            self._keep_confidences(event.epoch, trainer.confidences)
+            self._rows.append(trainer.confidences.ravel().take(self._offered))
         self._waiting.append((self._seq, event))
         self._seq += 1
         now = monotonic()
@@ -338,21 +339,26 @@ class _Record:
 
     def fail(self, message: str) -> None:
         """End as failed; where even that cannot be written, the run shows as interrupted."""
-        self._history.close()
+        with suppress(StoreError):
+            self._flush(durable=False)
+        self._rows.clear()  # if they could not be written, the events still may
         with suppress(StoreError):
             self._flush(durable=False)
             run = self._runs.get(self._run.id)
             event = RunEnded(state="failed", epochs=run.epoch, seconds=0.0, error=message)
             last = [(self._runs.last_seq(run.id) + 1, event)]
             self._runs.finish(run.id, RunState.FAILED, message, last_events=last)
-
-    def _keep_confidences(self, epoch: int, confidences: npt.NDArray[np.float32]) -> None:
-        row = confidences.ravel()[self._offered].astype(np.float16)
-        with files.telling_disk(self._folder / "confidences.f16"):
-            self._history.seek((epoch - 1) * row.nbytes)
-            self._history.write(row.data)
+        self._history.close()
 
     def _flush(self, durable: bool) -> None:
+        """Write confidences, then events: an epoch that is told has its confidences."""
+        if self._rows:
+            rows = np.stack(self._rows).astype(np.float16)
+            epochs_before = self._seq - 2 - len(rows)
+            with files.telling_disk(self._folder / "confidences.f16"):
+                self._history.seek(epochs_before * rows[0].nbytes)
+                self._history.write(rows.data)
+            self._rows.clear()
         self._runs.append_events(self._run.id, self._waiting, durable=durable)
         self._waiting.clear()
         self._flushed = monotonic()

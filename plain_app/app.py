@@ -153,7 +153,7 @@ def _steps() -> list[Step]:
         Step("Data", "", True, has_data),
         Step("Train", "load data", has_data, is_trained),
         Step("Explore", "choose a run", has_run, False),
-        Step("Review", "train", is_trained, False),
+        Step("Review", "train", is_trained, bool(list_annotators(chosen.fingerprint))),
         Step("Tune", "load data", has_data, False),
         Step("Compare", "train twice", has_data, False),
         Step("Export", "train", is_trained, False),
