@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -103,9 +103,9 @@ class CandidateDataset:
             problems.append(Problem(few, "Add instances.", fatal=True, value=str(n)))
         problems += _size_problems(n, candidates, truth, self.display)
         names = {
-            "label_names": _names(self.label_names, n_labels, "label", "label", problems),
+            "label_names": tuple(_names(self.label_names, n_labels, "label", "label", problems)),
             "ids": _names(self.ids, n, "id", "", problems),
-            "feature_names": _names(self.feature_names, d, "feature name", "x", problems),
+            "feature_names": tuple(_names(self.feature_names, d, "feature name", "x", problems)),
         }
         if problems:
             raise DatasetError(problems)
@@ -271,11 +271,15 @@ def _size_problems(
     return problems
 
 
+def _numbered(prefix: str, n: int) -> list[str]:
+    return [f"{prefix}{i}" for i in range(n)]
+
+
 def _names(
     given: Sequence[str], n: int, what: str, prefix: str, problems: list[Problem]
 ) -> Sequence[str]:
     if len(given) == 0:
-        return tuple(f"{prefix}{i}" for i in range(n))
+        return DistinctNames(n, partial(_numbered, prefix, n))
     if len(given) != n:
         problems.append(
             Problem(f"{n} {what}s are needed", "Name each one.", True, value=str(len(given)))

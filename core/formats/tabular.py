@@ -297,6 +297,8 @@ class _Arrays:
         for i in np.flatnonzero(column.is_null().to_numpy()) if column.null_count else ():
             fix = "Give the instance an id, or leave the id column out."
             self.findings.add("an instance has no id", fix, fatal=True, row=int(i) + 1)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.string())
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             return list(map(str, column.to_pylist()))
         column.validate(full=True)  # what is asked for later must not turn out to be damaged then
