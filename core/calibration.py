@@ -68,12 +68,12 @@ _BY_CHANCE, _EXCEPTIONS = 15, 0.02
 """How often a kind would be offered alone by chance, at least, and the share of it that is."""
 
 _EM_ROUNDS, _MEANS_ROUNDS = 15, 20
-_SPREAD_ROUNDS, _NEWTON_STEPS = 6, 3
+_SPREAD_ROUNDS, _NEWTON_STEPS = 20, 3
 
 _LARGEST_SET = 64
 """Candidates of an instance up to which they compete; odds to this power still fit a float."""
 
-_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.4
+_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.2
 """Before any decision: spread of the slope around 1, of the common and of the label intercepts."""
 
 _CHOSEN_WEIGHT = 0.25
