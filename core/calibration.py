@@ -12,12 +12,15 @@
    floor implies. Sums over subsets are elementary symmetric polynomials: exact, |S|^2 per row.
 3. *No floor.* Where candidates look almost all true (false ones follow the features too, or the
    predictions have memorised them), their predictability says less about truth. The level is then
-   a guess until somebody decides; and the nearer to all true they look, the more predictions are
-   shrunk toward the label's frequency and longer candidate sets count against their members.
+   a guess until somebody decides: the label's frequency, and how far the prediction is from the
+   label's usual one. The nearer to all true candidates look, the less either counts, and the more
+   longer candidate sets count against their members.
 4. *Two groups.* Where the log-odds of candidates fall into two clear groups, the doubtful cells are
    between them. If that is above even odds, false candidates resemble true ones, which neither
    the floor nor the guess can see: the level is then half-way between that view and this one.
-5. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
+5. *Kinds.* A label that is never offered without another is a kind of it, and the other is true
+   whenever one of its kinds is: it is at least as likely as that.
+6. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
    label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
    intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
    overwrites the confidence of its own cell.
@@ -29,11 +32,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.special import expit, gammaln
 from scipy.stats import binom
 
 Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.bool_]
+Kinds = tuple[tuple[int, int], ...]
 
 _FLOOR_SHARE = 0.2
 """Share of instances, those predicted least, that show a label's noise floor."""
@@ -44,14 +49,14 @@ _ABOUT_TRUTH = 0.97
 _CREDIBLE = 0.8
 """Share of true candidates above which the noise floor is not believed."""
 
-_GUESS, _LEAST_TRUST = 0.65, 0.5
-"""Without a floor: the share of true candidates, and how far predictions move from frequencies."""
+_GUESS, _LEAST_TRUST = 0.65, (0.75, 0.5)
+"""Without a floor: the share of true candidates; least weights of frequency and prediction."""
 
 _ODD = 0.85, 0.92
-"""Shares between which trust in predictions falls from all to the least."""
+"""Shares between which these weights fall from 1 to the least."""
 
-_CLEAR = 0.75
-"""Share of variance that two groups of candidates explain if they are two; of a uniform, 0.75."""
+_CLEAR = 2 / np.pi, 0.75
+"""Share of variance that two groups explain: of a normal, which is one group; of a uniform."""
 
 _SURE = 5.0
 """Log-odds beyond which candidates are all the same to the groups."""
@@ -59,13 +64,16 @@ _SURE = 5.0
 _LOOK = 200_000
 """Cells looked at for the noise floor; of larger data, evenly spaced rows."""
 
+_BY_CHANCE, _EXCEPTIONS = 15, 0.02
+"""How often a kind would be offered alone by chance, at least, and the share of it that is."""
+
 _EM_ROUNDS, _MEANS_ROUNDS = 15, 20
-_SPREAD_ROUNDS, _NEWTON_STEPS = 6, 3
+_SPREAD_ROUNDS, _NEWTON_STEPS = 20, 3
 
 _LARGEST_SET = 64
 """Candidates of an instance up to which they compete; odds to this power still fit a float."""
 
-_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.4
+_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.2
 """Before any decision: spread of the slope around 1, of the common and of the label intercepts."""
 
 _CHOSEN_WEIGHT = 0.25
@@ -142,6 +150,7 @@ class Noise:
     """How candidates come to be false, learned from candidates and predictions without truth."""
 
     frequency: Floats  # (L,) of candidates
+    predicted: Floats  # (L,) mean prediction
     true_rate: Floats  # (L,)
     e: float  # P(offered | not true)
     shift: float  # what predictions of candidates are above those of truth
@@ -149,39 +158,51 @@ class Noise:
     doubt: float = 0.0
     level: float = 0.0
     between: float = 0.0  # log-odds between two groups of candidates
+    kinds: Kinds = ()
 
     @classmethod
     def fit(cls, Y: Any, Y_hat: Any) -> Self:
         """Learn from all rows; of larger data, two groups are looked for in evenly spaced ones."""
-        model, offered = cls._levelled(Y, Y_hat), np.asarray(Y) > 0
+        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
         few = slice(None, None, max(offered.size // _LOOK, 1))
-        confidences = model.confidences(offered[few], None, np.asarray(Y_hat)[few])
+        model = cls._of(offered, Y_hat, few)
+        confidences = model.confidences(offered[few], None, Y_hat[few])
         return replace(model, between=_between_groups(_logit(confidences[offered[few]])))
 
     @classmethod
-    def _levelled(cls, Y: Any, Y_hat: Any) -> Self:
-        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
+    def _of(cls, offered: Cells, Y_hat: Floats, few: slice) -> Self:
         rows, labels = np.nonzero(offered)
         frequency = np.bincount(labels, minlength=offered.shape[1]) / max(len(offered), 1)
         if not len(rows):
-            return cls(frequency, frequency, 0.0, 0.0, None)
-        few = slice(None, None, max(offered.size // _LOOK, 1))
+            return cls(frequency, frequency, frequency, 0.0, 0.0, None)
         e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
         true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
         share = float(true_rate.sum() / frequency.sum())
-        said, size = Y_hat[rows, labels], offered.sum(axis=1)
+        predicted, kinds = Y_hat.mean(axis=0, dtype=np.float64), _kinds(offered)
+        model = cls(frequency, predicted, true_rate, e, 0.0, None, kinds=kinds)
         if share > _CREDIBLE:
             doubt = float(np.clip((share - _ODD[0]) / (_ODD[1] - _ODD[0]), 0, 1))
-            model = cls(frequency, true_rate, e, 0.0, None, doubt)
-            return replace(model, level=_level_of(model._without_floor(said, labels, size[rows])))
-        shift, predicted = 0.0, Y_hat.mean(axis=0, dtype=np.float64)
+            return replace(model, doubt=doubt)._levelled(offered[few], Y_hat[few])
         if predicted.sum() < _ABOUT_TRUTH * frequency.sum():
             true_rate = np.clip(predicted, 0.02 * frequency, 0.98 * frequency)
             e = float((frequency - true_rate).sum() / (1 - true_rate).sum())
+            model = replace(model, true_rate=true_rate, e=e)
         else:
-            shift = _shift(Y_hat[few], float(true_rate.mean()))
-        model = cls(frequency, true_rate, e, shift, None)
+            model = replace(model, shift=_shift(Y_hat[few], float(true_rate.mean())))
+        said, size = Y_hat[rows, labels], offered.sum(axis=1)
         return replace(model, nu=_count_false(model._chance(said, labels), size, model))
+
+    def _levelled(self, offered: Cells, Y_hat: Floats) -> Self:
+        """Return the model without a floor at the level of the guessed share of true candidates."""
+        rows, labels = np.nonzero(offered)
+        x = self._without_floor(Y_hat[rows, labels], labels, offered.sum(axis=1)[rows])
+        p, low, high = np.zeros(offered.shape), -20.0, 20.0
+        for _ in range(20):
+            middle = (low + high) / 2
+            p[rows, labels] = expit(x + middle)
+            share = _coherent(p, self.kinds)[rows, labels].mean()
+            low, high = (middle, high) if share < _GUESS else (low, middle)
+        return replace(self, level=low)
 
     def confidences(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Floats:
         """Return the probability of every candidate of these rows, which may be a few of all."""
@@ -198,7 +219,7 @@ class Noise:
         else:
             x = _logit(_compete(self._chance(said, labels), size, self))
         out[rows, labels] = expit(x - self.between / 2)
-        return out
+        return _coherent(out, self.kinds)
 
     def _chance(self, said: Floats, labels: Any) -> Floats:
         """Return P(true | features) of candidates."""
@@ -207,8 +228,36 @@ class Noise:
 
     def _without_floor(self, said: Floats, labels: Any, size: Any) -> Floats:
         """Return log-odds of candidates, up to the level."""
-        trust, typical = 1 - (1 - _LEAST_TRUST) * self.doubt, _logit(self.frequency)[labels]
-        return np.asarray(typical + trust * (_logit(said) - typical - self.doubt * np.log(size)))
+        of_label, of_cell = (1 - (1 - least) * self.doubt for least in _LEAST_TRUST)
+        unusual = _logit(said) - _logit(self.predicted)[labels] - self.doubt * np.log(size)
+        return np.asarray(of_label * _logit(self.frequency)[labels] + of_cell * unusual)
+
+
+def _kinds(offered: Cells) -> Kinds:
+    """Return pairs of a label and what it is a kind of, rarest first.
+
+    A kind is hardly ever offered without the other, though by chance it often would be; not so
+    the other without it. Where it is a kind of several, the rarest of them is meant.
+    """
+    Y = sp.csr_matrix(offered, dtype=np.float32)
+    together = (Y.T @ Y).toarray()
+    count = together.diagonal()
+    by_chance = np.outer(count, 1 - count / max(len(offered), 1))
+    kind = (by_chance > _BY_CHANCE) & (count[:, None] - together <= _EXCEPTIONS * by_chance)
+    others = np.where(kind & ~kind.T, count, np.inf)
+    rarest_first = np.argsort(count, kind="stable")
+    pairs = ((int(j), int(np.argmin(others[j]))) for j in rarest_first)
+    return tuple((j, whole) for j, whole in pairs if others[j, whole] < np.inf)
+
+
+def _coherent(p: Floats, kinds: Kinds) -> Floats:
+    """Return the probabilities, no candidate's below that of some kind of it being true."""
+    if not kinds:
+        return p
+    none = np.ones_like(p)
+    for j, whole in kinds:
+        none[:, whole] *= np.minimum(1 - p[:, j], none[:, j])
+    return np.where(p > 0, np.maximum(p, 1 - none), 0)
 
 
 def _by_graphs(Z: Floats, said: Floats, rows: Any, eta: float) -> Floats:
@@ -238,17 +287,8 @@ def _shift(Y_hat: Floats, mean: float) -> float:
     return low
 
 
-def _level_of(x: Floats) -> float:
-    """Return what must be added to log-odds for the guessed share of true candidates."""
-    low, high = -20.0, 20.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        low, high = (middle, high) if expit(x + middle).mean() < _GUESS else (low, middle)
-    return low
-
-
 def _between_groups(x: Floats) -> float:
-    """Return the middle between two groups of log-odds, if they are clear and it is above 0."""
+    """Return the middle between two groups of log-odds if above 0, less where they are unclear."""
     x = np.clip(x, -_SURE, _SURE)
     if not len(x) or x.min() == x.max():
         return 0.0
@@ -258,7 +298,8 @@ def _between_groups(x: Floats) -> float:
         middle = float(x[above].mean() + x[~above].mean()) / 2
     apart = float(x[above].mean() - x[~above].mean())
     explained = above.mean() * (1 - above.mean()) * apart**2 / x.var()
-    return max(middle, 0.0) if explained >= _CLEAR else 0.0
+    clear = np.clip((explained - _CLEAR[0]) / (_CLEAR[1] - _CLEAR[0]), 0, 1)
+    return max(middle, 0.0) * float(clear)
 
 
 @dataclass(frozen=True, eq=False)

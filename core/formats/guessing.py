@@ -401,15 +401,12 @@ def _profile(name: str, column: pa.ChunkedArray) -> Profile:
 
 
 def _number_profile(name: str, numbers: npt.NDArray[Any]) -> Profile:
-    found = np.unique(numbers).tolist() if _may_be_flags(numbers[:NUMBER_ROWS]) else []
+    few = numbers[:NUMBER_ROWS].tolist()
+    found = np.unique(numbers).tolist() if {-1, 0, 1}.issuperset(few) else []
     if set(found) in ({0}, {1}, {-1}, {0, 1}, {-1, 1}):
         return Profile(name, "binary", found)
-    few = numbers[:NUMBER_ROWS] if numbers.dtype.kind == "f" else numbers
-    return Profile(name, "number" if len(numbers) else "empty", few.tolist())
-
-
-def _may_be_flags(numbers: npt.NDArray[Any]) -> bool:
-    return bool(((numbers == 0) | (numbers == 1) | (numbers == -1)).all())
+    values = few if numbers.dtype.kind == "f" else numbers.tolist()
+    return Profile(name, "number" if len(numbers) else "empty", values)
 
 
 def _kind(values: Sequence[Any]) -> Kind:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Features, Labels
+from core.dataset import CandidateDataset, DistinctNames, Features, Labels
 from core.errors import DatasetError
 from core.formats.blocks import FeatureBlock, RowBlock
 from core.formats.cells import parse_flag, parse_names, parse_number, parse_numbers
@@ -214,9 +214,10 @@ class _Arrays:
         if column.null_count or not pa.types.is_integer(column.type):
             return None
         values: npt.NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if len(values) and (values.max() > 1 or values.min() < -1):
-            return None
-        return values if values.dtype.kind == "u" else values > 0
+        if np.bitwise_or.reduce(values) in (0, 1):  # as every value is; one look at wide columns
+            return values
+        is_flag = values.max(initial=0) <= 1 and values.min(initial=0) >= -1
+        return values > 0 if is_flag else None
 
     def _slow_flags(self, column: pa.Array, name: str) -> Flags:
         encoded = column.cast(pa.string()) if pa.types.is_null(column.type) else column
@@ -296,9 +297,14 @@ class _Arrays:
         for i in np.flatnonzero(column.is_null().to_numpy()) if column.null_count else ():
             fix = "Give the instance an id, or leave the id column out."
             self.findings.add("an instance has no id", fix, fatal=True, row=int(i) + 1)
-        ids = column.to_pylist()
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        return ids if is_text else list(map(str, ids))
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.string())
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+            return list(map(str, column.to_pylist()))
+        column.validate(full=True)  # what is asked for later must not turn out to be damaged then
+        if len(pc.unique(column)) == len(column):
+            return DistinctNames(len(column), column.to_pylist)
+        return list(column.to_pylist())
 
 
 def truth_names(mapping: ColumnMapping, label_names: Sequence[str]) -> tuple[str, ...]:

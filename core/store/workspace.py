@@ -257,7 +257,7 @@ def _write_extras(folder: Path, dataset: CandidateDataset) -> None:
     meta = {
         "fingerprint": dataset.fingerprint,
         "shape": [dataset.n_instances, dataset.n_features, dataset.n_labels],
-        "ids": dataset.ids,
+        "ids": list(dataset.ids),
         "label_names": dataset.label_names,
         "feature_names": dataset.feature_names,
     }

@@ -170,6 +170,42 @@ def test_two_groups_above_even_odds_lower_the_level_half_way():
     Y_hat = expit(np.where(true, 4.0, 1.0) + 0.3 * rng.standard_normal(true.shape))
     confidences = calibrate(Y, None, Y_hat).confidences
     assert ((confidences > 0.5) == true).mean() > 0.95
-    assert Noise.fit(Y, Y_hat).between > 0
     one_group = expit(2.0 + 0.3 * rng.standard_normal(true.shape))
-    assert Noise.fit(Y, one_group).between == 0
+    assert Noise.fit(Y, one_group).between < 0.05 < Noise.fit(Y, Y_hat).between
+
+
+def with_whole(M):
+    """Put a label before the others that is there wherever one of the first two is."""
+    return np.concatenate([M[:, :2].any(axis=1, keepdims=True), M], axis=1)
+
+
+def test_a_label_is_at_least_as_likely_as_one_of_its_kinds():
+    truth, candidates, _ = world(n=2000)
+    truth, candidates = (with_whole(M).astype(np.uint8) for M in (truth, candidates))
+    assert set(Noise.fit(candidates, candidates).kinds) == {(1, 0), (2, 0)}
+    memorised = np.where(candidates, 0.9, 0.02)
+    c = calibrate(candidates, None, memorised).confidences.astype(np.float64)
+    some = candidates[:, 0] > 0
+    one_of_them = 1 - (1 - c[some, 1]) * (1 - c[some, 2])
+    assert (c[some, 0] >= one_of_them - 1e-6).all()
+    assert (c[~some, 0] == 0).all()
+
+
+def test_labels_offered_together_by_chance_or_always_are_no_kinds():
+    _, candidates, _ = world(n=2000)
+    assert Noise.fit(candidates, candidates).kinds == ()
+    everywhere, twice = np.ones((2000, 1), np.uint8), candidates[:, :1]
+    more = np.concatenate([everywhere, twice, candidates], axis=1)
+    assert Noise.fit(more, more).kinds == ()
+    mistaken = with_whole(candidates)
+    mistaken[np.flatnonzero(candidates[:, 0])[:2], 0] = False
+    assert set(Noise.fit(mistaken, mistaken).kinds) == {(1, 0), (2, 0)}
+    assert (calibrate(mistaken, None, 0.9 * mistaken).confidences[mistaken == 0] == 0).all()
+
+
+def test_without_a_floor_a_label_counts_by_its_frequency_not_by_its_mean_prediction():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((1000, 4)) < 0.5).astype(np.uint8)
+    Y_hat = np.where(Y, [0.09, 0.09, 0.02, 0.02], 0)  # learned from targets at other levels
+    rates = calibrate(Y, None, Y_hat).base_rates
+    assert np.ptp(rates) < 0.1

@@ -322,6 +322,33 @@ def test_integer_ids_stay_integers_in_typed_files(tmp_path: Path) -> None:
 # Overrides
 
 
+@pytest.mark.parametrize("last", [b"\xff\xfe", b"a1", b"a4"], ids=["damaged", "twice", "fine"])
+def test_ids_are_judged_when_they_are_read(last: bytes, tmp_path: Path) -> None:
+    names = [b"a1", b"a2", b"a3", last]
+    table = pa.table(
+        {
+            "id": pa.array(names).view(pa.string()),
+            "x": [0.5, 1.5, 2.5, 3.5],
+            "label_sea": [0, 1, 1, 0],
+            "label_sky": [1, 0, 1, 1],
+        }
+    )
+    path = tmp_path / "ids.parquet"
+    pq.write_table(table, path)
+    if last == b"a4":
+        found = formats.read(path).dataset
+        assert (found.ids, found.ids[-1]) == (("a1", "a2", "a3", "a4"), "a4")
+        assert (
+            found.fingerprint
+            == CandidateDataset(
+                found.features, found.candidates, found.label_names, ["a1", "a2", "a3", "a4"]
+            ).fingerprint
+        )
+        return
+    with pytest.raises(DatasetError, match="cannot be understood" if last[0] > 127 else "a1"):
+        formats.read(path)
+
+
 def test_a_saved_mapping_reads_the_next_file(tmp_path: Path) -> None:
     text = "who,x,count,sea,dog\na,1,1,1,0\nb,2,0,0,1\nc,3,1,1,1\n"
     given_mapping = ColumnMapping(id="who", labels=("sea", "dog"))
