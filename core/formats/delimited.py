@@ -316,7 +316,7 @@ def _sample(source: _Source) -> pa.Table:
         findings = Findings()
         head, is_all = _beginning(source, n_bytes)
         piece = replace(source, offset=0, block=len(head) + 1)
-        batches = list(_parsed(io.BytesIO(head), piece, {}, findings))
+        batches = list(_parsed(pa.BufferReader(head), piece, {}, findings))
         if any(batch.num_rows for batch in batches):
             return pa.Table.from_batches(batches)
         if is_all:
@@ -363,14 +363,19 @@ def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
     """Give all rows in batches; rows of the wrong length are findings."""
-    with source.text.path.open("rb") as file:
+    with pa.OSFile(str(source.text.path)) as file:
         file.seek(source.offset)
         yield from _parsed(file, source, types, findings)
 
 
 def _parsed(
-    file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
+    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
+    """Give what pyarrow makes of a file of its own.
+
+    It reads ahead in its threads: from a file of Python's, one that still reads when the program
+    ends would take the program down with it.
+    """
     try:
         reader = _reader(file, source, types, findings)
     except pa.ArrowInvalid as error:
@@ -392,7 +397,7 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _reader(
-    file: IO[bytes], source: _Source, types: dict[str, pa.DataType], findings: Findings
+    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Any:
     return pacsv.open_csv(
         file,
