@@ -37,7 +37,7 @@ function unpackColours(bytes) {
 function createMap(root) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const [frame, overlay] = ["frame", "overlay"].map(part);
-  const view = createView(frame);
+  const view = createView();
   let painter = null;
   const marks = { at: -1, hovered: -1, lasso: [] };
   let points = null;
@@ -70,9 +70,10 @@ function createMap(root) {
   }
 
   function colour() {
+    if (!view.width) return;
     theme = readTheme(root.host ?? root);
     const wanted = `${points.revision} ${theme.key}`;
-    if (wanted === shown || !frame.clientWidth) return;
+    if (wanted === shown) return;
     const start = performance.now();
     const inks = palette(points, theme);
     drawLegend(part("legend"), points, inks);
@@ -198,7 +199,10 @@ function createMap(root) {
     };
   part("whole").onclick = () => points && (view.reset(), paint());
 
-  const resized = new ResizeObserver(() => points && (shown ? paint() : colour()));
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    view.resize(contentRect); // asking the frame itself would have the whole page laid out at once
+    if (points) shown ? paint() : colour();
+  });
   resized.observe(frame);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const themed = () => setTimeout(() => points && colour(), 100); // once the page has its colours
@@ -219,20 +223,19 @@ function createMap(root) {
 }
 
 /** Which part of the map is seen: its centre, and how many pixels a unit has. */
-function createView(frame) {
+function createView() {
   let [x, y, zoom] = [0, 0, 1];
   return {
-    get width() {
-      return frame.clientWidth;
-    },
-    get height() {
-      return frame.clientHeight;
+    width: 0,
+    height: 0,
+    resize({ width, height }) {
+      [this.width, this.height] = [width, height];
     },
     get ratio() {
       return Math.min(window.devicePixelRatio || 1, 2);
     },
     get scale() {
-      return (zoom * Math.min(frame.clientWidth, frame.clientHeight)) / 2.1;
+      return (zoom * Math.min(this.width, this.height)) / 2.1;
     },
     get centre() {
       return [x, y];
@@ -488,6 +491,7 @@ function readTheme(element) {
 const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 
 function rgb(colour) {
+  if (/^#[0-9a-f]{6}$/i.test(colour)) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   pen.fillStyle = colour.trim();
   pen.fillRect(0, 0, 1, 1);
   return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
