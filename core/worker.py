@@ -34,6 +34,7 @@ import numpy.typing as npt
 import psutil
 import scipy.sparse as sp
 
+from core import background
 from core.dataset import CandidateDataset
 from core.errors import PlainError, StopTraining, StoreError
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
@@ -49,9 +50,6 @@ STARTING_SECONDS = 30.0
 
 MIN_NEIGHBORS = 50
 """How many neighbours the lens can go up to at least."""
-
-NICENESS = 19
-"""Of background runs, so that screens stay quick; PLAIN_NICENESS in the environment overrides."""
 
 _children: list[subprocess.Popen[bytes]] = []
 
@@ -156,7 +154,7 @@ def is_interrupted(workspace: Workspace, run: RunRow) -> bool:
     lock = workspace.folder / "runs" / run.id / "worker.lock"
     if not lock.exists():  # its folder is on another machine
         return time() - (run.heartbeat or 0) > STARTING_SECONDS
-    return not _is_locked(lock)
+    return not background.is_locked(lock)
 
 
 def stop(workspace: Workspace, run_id: str) -> None:
@@ -265,7 +263,7 @@ def _train(
 
     from core.trainer import PlainTrainer
 
-    torch.set_num_threads(n_threads())
+    torch.set_num_threads(background.n_threads())
     folder = workspace.runs.folder(run.id)
     record = _Record(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
@@ -438,41 +436,15 @@ def _locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _is_locked(path: Path) -> bool:
-    lock = filelock.FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        return True
-    lock.release()
-    return False
-
-
 def _already_running(run_id: str) -> StoreError:
     hint = "Follow it with: plain log"
     return StoreError("This run is already at work.", f"Another process has run {run_id}.", hint)
 
 
 def _spawn(workspace: Workspace, run_id: str) -> None:
-    command = [sys.executable, "-m", "core", "work", run_id, "--workspace", str(workspace.folder)]
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-    limits = {**dict.fromkeys(names, str(n_threads())), "OMP_WAIT_POLICY": "PASSIVE"}
-    with (workspace.runs.folder(run_id) / "worker.log").open("ab") as log:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **limits},
-            start_new_session=True,
-            close_fds=True,
-        )
-    _children.append(child)
-
-
-def n_threads() -> int:
-    """Return the threads of a run, at most 8; PLAIN_THREADS in the environment overrides."""
-    return int(os.environ.get("PLAIN_THREADS", min(os.cpu_count() or 1, 8)))
+    log = workspace.runs.folder(run_id) / "worker.log"
+    command = ("work", run_id, "--workspace", str(workspace.folder))
+    _children.append(background.start(*command, log=log))
 
 
 def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:

@@ -134,13 +134,18 @@ def _choose_annotator() -> None:
 
 
 def _draw_steps(pages: dict[str, st.Page], here: str) -> None:
-    """Draw the way through the program: where you are, what is done, what is missing."""
+    """Draw the way through the program: where you are, what is done, what is missing.
+
+    The links carry the choices: an address that is right at once need not be changed afterwards.
+    """
+    chosen = state.address()
     with st.container(horizontal=True, gap="small", key="frame.steps"):
         for step in _steps():
             icon = ":material/check_circle:" if step.is_done else ":material/circle:"
             text = None if step.is_open else f"First: {step.needs}"
             label = f"**{step.title}**" if step.title == here else step.title
-            st.page_link(pages[step.title], label=label, icon=icon, help=text)
+            page = pages[step.title]
+            st.page_link(page, label=label, icon=icon, help=text, query_params=chosen)
 
 
 def _steps() -> list[Step]:

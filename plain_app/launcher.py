@@ -203,8 +203,9 @@ def _run(host: str, port: int, password: Password | None) -> None:
     from starlette.middleware import Middleware
 
     from plain_app.api import routes
+    from plain_app.screens import WholeScreens
 
-    guards = [Middleware(SecurityHeaders)]
+    guards = [Middleware(SecurityHeaders), Middleware(WholeScreens)]
     if password is not None:
         guards.append(Middleware(LoginGate, password=password))
     app = st.App(HERE / "app.py", routes=routes(), middleware=guards)

@@ -60,15 +60,21 @@ def restore_annotator() -> None:
         st.session_state[ANNOTATOR] = st.query_params.get("annotator", "")[:80] or None
 
 
+def address() -> dict[str, str]:
+    """Return the choices as the address has them."""
+    chosen = {name: str(st.session_state.get(key) or "") for name, key in _IN_ADDRESS.items()}
+    chosen["data"] = chosen["data"][:_SHOWN]
+    return {name: value for name, value in chosen.items() if value}
+
+
 def mirror_in_address() -> None:
     """Write the choices into the address where they differ from it."""
-    for name, key in _IN_ADDRESS.items():
-        value = str(st.session_state.get(key) or "")
-        value = value[:_SHOWN] if key == DATA else value
-        if value and st.query_params.get(name) != value:
-            st.query_params[name] = value
-        elif not value and name in st.query_params:
+    chosen = address()
+    for name in _IN_ADDRESS.keys() - chosen.keys():
+        if name in st.query_params:
             del st.query_params[name]
+    if any(st.query_params.get(name) != value for name, value in chosen.items()):
+        st.query_params.update(chosen)  # at once: the browser takes its time with every change
 
 
 def recall(key: str, default: Any = None) -> Any:

@@ -94,7 +94,7 @@ def compare_recording(epochs: int = 150, repeats: int = 3) -> dict[str, Any]:
     """Time the same training alone and as a recorded run of a workspace, in turns."""
     import torch
 
-    from core import worker
+    from core import background, worker
     from core.dataset import CandidateDataset
     from core.store import Workspace
     from core.trainer import PlainTrainer
@@ -105,7 +105,7 @@ def compare_recording(epochs: int = 150, repeats: int = 3) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         workspace = Workspace(folder)
         fingerprint = workspace.add_dataset(dataset, one.name)
-        torch.set_num_threads(worker.n_threads())
+        torch.set_num_threads(background.n_threads())
         for _ in range(repeats):
             clock = _EpochClock()
             for event in PlainTrainer(config).epochs(dataset):

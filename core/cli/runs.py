@@ -45,7 +45,8 @@ def add_to(app: typer.Typer) -> None:
     for command in (train, resume, pause, stop, export, backup, restore):
         app.command()(command)
     app.command("log")(show_log)
-    app.command(hidden=True)(work)
+    for child in (work, lay_out, keep_neighbors):
+        app.command(hidden=True)(child)
     app.add_typer(runs, name="runs")
 
 
@@ -222,18 +223,31 @@ def restore(
 
 def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Work on a run as a background process."""
-    import os
+    from core import background, worker
 
-    from core import worker
-
-    if hasattr(os, "nice"):
-        os.nice(int(os.environ.get("PLAIN_NICENESS", worker.NICENESS)))
+    background.give_way()
     space = _open(workspace)
     try:
         worker.run_training(space, run)
     finally:
         worker.tend(space)
     worker.lay_out(space, run)
+
+
+def lay_out(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
+    """Lay out the map of a run as a background process."""
+    from core import background, worker
+
+    background.give_way()
+    worker.lay_out(_open(workspace), run)
+
+
+def keep_neighbors(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
+    """Search more neighbours for a run as a background process."""
+    from core import background, worker
+
+    background.give_way()
+    worker.keep_neighbors(_open(workspace), run)
 
 
 @runs.callback(invoke_without_command=True)

@@ -107,12 +107,11 @@ def tune(
 
 def tune_work(study: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Work on a study as a background process."""
+    from core import background
     from core.store import Workspace
     from core.tuning.search import work
-    from core.worker import NICENESS
 
-    if hasattr(os, "nice"):
-        os.nice(int(os.environ.get("PLAIN_NICENESS", NICENESS)))
+    background.give_way()
     work(Workspace(workspace), study)
 
 

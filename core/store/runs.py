@@ -89,6 +89,7 @@ class RunStore:
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database, self._folder = database, folder
+        self._made = dict[str, Path]()  # folders that were asked for
 
     def create(
         self, fingerprint: str, config: PlainConfig, name: str = "", note: str = ""
@@ -130,12 +131,15 @@ class RunStore:
 
     def folder(self, run_id: str) -> Path:
         """Return the folder of the run's files; made, with its `config.json`, when first asked."""
+        if run_id in self._made and (self._made[run_id] / "config.json").exists():
+            return self._made[run_id]
         run = self._exactly(run_id)
         folder = self._folder / "runs" / run.id
         with telling_disk(folder):
             folder.mkdir(parents=True, exist_ok=True)
         if not (folder / "config.json").exists():
             write_json(folder / "config.json", run.config.model_dump(mode="json"))
+        self._made[run_id] = folder
         return folder
 
     def claim_next(self, max_running: int, *, dead: Collection[str] = ()) -> RunRow | None:

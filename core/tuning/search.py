@@ -6,6 +6,7 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
+from core import background
 from core.errors import ConfigError, StopTraining, TrainingError
 from core.events import EpochRecord
 from core.store import StudyRow, Workspace
@@ -54,7 +55,7 @@ def _put_lost_back(workspace: Workspace, row: StudyRow, study: optuna.Study) -> 
     for lost in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         place = lost.user_attrs.get("worker")
         is_here = lost.user_attrs.get("host") == studies.host()
-        if is_here and not studies.is_locked(folder / f"{place}.lock"):
+        if is_here and not background.is_locked(folder / f"{place}.lock"):
             _put_back(study, lost.number, lost.params, "its process was lost")
 
 

@@ -13,7 +13,6 @@ which share the study through PostgreSQL, are known by their heartbeat.
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from core import background
 from core.store import StudyRow, Workspace, files
 from core.tuning.objectives import read_verdicts, split
 from core.tuning.space import StudySettings
@@ -269,22 +269,9 @@ def n_workers_here(workspace: Workspace, study_id: str) -> int:
     """Return how many processes of this machine work on a study, those still starting too."""
     _children[:] = [child for child in _children if child.poll() is None]
     folder = workspace.studies.folder(study_id)
-    locked = sum(is_locked(path) for path in folder.glob("worker-*.lock"))
+    locked = sum(background.is_locked(path) for path in folder.glob("worker-*.lock"))
     starting = sum(study_id in child.args for child in _children)  # type: ignore[operator]
     return max(locked, starting)
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a process holds this lock."""
-    if not path.exists():
-        return False
-    lock = filelock.FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except filelock.Timeout:
-        return True
-    lock.release()
-    return False
 
 
 def spent_seconds(trials: list[Trial]) -> float:
@@ -383,18 +370,6 @@ def _storage(folder: str, url: sa.URL) -> "optuna.storages.BaseStorage":
 
 
 def _spawn(workspace: Workspace, study_id: str, threads: int) -> None:
-    command = [sys.executable, "-m", "core", "tune-work", study_id]
-    command += ["--workspace", str(workspace.folder)]
-    count = os.environ.get("PLAIN_THREADS", str(threads))
-    limits = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "PLAIN_THREADS"), count)
-    with (workspace.studies.folder(study_id) / "worker.log").open("ab") as log:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            env={**os.environ, **limits, "OMP_WAIT_POLICY": "PASSIVE"},
-            start_new_session=True,
-            close_fds=True,
-        )
-    _children.append(child)
+    log = workspace.studies.folder(study_id) / "worker.log"
+    command = ("tune-work", study_id, "--workspace", str(workspace.folder))
+    _children.append(background.start(*command, log=log, threads=threads))

@@ -3,9 +3,15 @@
 Pure functions of arrays; no streamlit. Text in options is drawn on a canvas, never read as HTML.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 MAX_NAME = 28
+ROW = 250
+"""Height in pixels of a row of charts that share a canvas."""
+
+_HEAD, _LEGEND, _FOOT = 40, 15, 20  # pixels: a title, a legend under it, the name of an axis
+_GAP, _SCALE = 2.5, 5.5  # percent of the width: between charts, beside one for its colour scale
 
 
 def short(name: str, limit: int = MAX_NAME) -> str:
@@ -64,3 +70,50 @@ def shades(low: float, high: float, **more: Any) -> dict[str, Any]:
         "textStyle": {"fontSize": 11},
         **more,
     }
+
+
+def side_by_side(
+    rows: Sequence[Sequence[dict[str, Any]]], widths: Sequence[float] = (), height: int = ROW
+) -> dict[str, Any]:
+    """Put rows of charts into one; one canvas is far quicker to draw than several.
+
+    `widths` are the shares of the charts in a row, the same without any.
+    """
+    whole: dict[str, Any] = {"animation": False, "tooltip": rows[0][0]["tooltip"]}
+    for down, row in enumerate(rows):
+        shares, left = widths or [1.0] * len(row), 0.0
+        for chart, share in zip(row, shares, strict=True):
+            width = 100 * share / sum(shares)
+            _place(whole, chart, (left, down * height, width, height))
+            left += width
+    return whole
+
+
+def _place(
+    whole: dict[str, Any], chart: dict[str, Any], box: tuple[float, int, float, int]
+) -> None:
+    """Add a chart to a whole; of its box, left and width are percent, top and height pixels."""
+    left, top, width, height = box
+    at, n_series = len(whole.setdefault("grid", [])), len(whole.setdefault("series", []))
+    for name, lower in (("title", 6), ("legend", 25)):
+        if name in chart:
+            spot = {**chart[name], "left": f"{left}%", "top": top + lower}
+            whole.setdefault(name, []).append(spot)
+    if "visualMap" in chart:
+        own = list(range(n_series, n_series + len(chart["series"])))
+        scale = {**chart["visualMap"], "right": f"{100 - left - width}%", "seriesIndex": own}
+        whole.setdefault("visualMap", []).append(scale)
+    head = _HEAD + (_LEGEND if "legend" in chart else 0)
+    beside = _GAP + (_SCALE if "visualMap" in chart else 0)
+    whole["grid"].append(
+        {
+            "left": f"{left + 0.5}%",
+            "top": top + head,
+            "width": f"{width - beside}%",
+            "height": height - head - _FOOT,
+            "containLabel": True,
+        }
+    )
+    for name in ("xAxis", "yAxis"):
+        whole.setdefault(name, []).append({**chart[name], "gridIndex": at})
+    whole["series"].extend({**one, "xAxisIndex": at, "yAxisIndex": at} for one in chart["series"])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from core.events import EpochRecord
-from plain_app.charts import axis, titled
+from plain_app.charts import axis, side_by_side, titled
 
 MAX_POINTS = 600
 TERMS = {
@@ -73,50 +73,11 @@ def curves_option(points: CurvePoints) -> dict[str, Any]:
     ]
     if points.metrics:
         charts.insert(0, _lines("Against the truth", points, points.metrics))
-    return _side_by_side([charts[:2], charts[2:]])
+    return side_by_side([charts[:2], charts[2:]])
 
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(float(value), 6)
-
-
-def _side_by_side(rows: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Put charts into a grid of rows."""
-    whole: dict[str, Any] = {"animation": False, "tooltip": rows[0][0]["tooltip"]}
-    for down, row in enumerate(rows):
-        top, height = 100 * down / len(rows), 100 / len(rows)
-        for across, chart in enumerate(row):
-            left, width = 100 * across / len(row), 100 / len(row)
-            _place(whole, chart, (left, top, width, height))
-    return whole
-
-
-def _place(
-    whole: dict[str, Any], chart: dict[str, Any], box: tuple[float, float, float, float]
-) -> None:
-    """Add a chart to a whole, in a box given in percent: left, top, width, height."""
-    left, top, width, height = box
-    at = len(whole.setdefault("grid", []))
-    for name in ("title", "legend"):
-        if name in chart:
-            upper = f"{top + (1.2 if name == 'title' else 5)}%"
-            spot = {**chart[name], "left": f"{left}%", "top": upper}
-            whole.setdefault(name, []).append(spot)
-    head = 11 if "legend" in chart else 8
-    whole["grid"].append(
-        {
-            "left": f"{left + 0.5}%",
-            "top": f"{top + head}%",
-            "width": f"{width - 2.5}%",
-            "height": f"{height - head - 4}%",
-            "containLabel": True,
-        }
-    )
-    for axis_name in ("xAxis", "yAxis"):
-        whole.setdefault(axis_name, []).append({**chart[axis_name], "gridIndex": at})
-    whole.setdefault("series", []).extend(
-        {**one, "xAxisIndex": at, "yAxisIndex": at} for one in chart["series"]
-    )
 
 
 def _lines(

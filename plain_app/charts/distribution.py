@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from plain_app.charts import axis, distinct, shades, titled
+from plain_app.charts import axis, distinct, shades, side_by_side, titled
 
 MAX_LABELS = 30
+MAX_TOGETHER = 16  # so that every name is readable
 
 
 class CountPoints(NamedTuple):
@@ -74,7 +75,7 @@ def frequency_option(points: FrequencyPoints) -> dict[str, Any]:
 
 def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> TogetherPoints:
     """Return P(other offered | label offered) for the most frequent labels."""
-    chosen = np.argsort(-candidates.sum(axis=0, dtype=np.int64), kind="stable")[:MAX_LABELS]
+    chosen = np.argsort(-candidates.sum(axis=0, dtype=np.int64), kind="stable")[:MAX_TOGETHER]
     offered = candidates[:, chosen].astype(np.float32)
     counts = offered.T @ offered
     share = counts / np.maximum(np.diag(counts), 1)[:, None]
@@ -93,10 +94,13 @@ def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> 
 def together_option(points: TogetherPoints) -> dict[str, Any]:
     values = points.table["% beside"]
     high = float(values.max()) if len(values) else 1.0
-    heat = {"type": "heatmap", "encode": {"x": "other", "y": "label", "value": "% beside"}}
+    heat = {
+        "type": "heatmap",
+        "dimensions": ["other", "label", "% beside"],
+        "data": points.table[["other", "label", "% beside"]].to_numpy().tolist(),
+    }
     option = titled(
         _of_all("Offered beside the row's label", points.labels, points.n_labels),
-        dataset={"source": points.table},
         xAxis=axis("", "category", data=points.labels),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         visualMap=shades(0, max(high, 1.0), dimension=2, precision=0),
@@ -109,3 +113,11 @@ def together_option(points: TogetherPoints) -> dict[str, Any]:
 
 def _of_all(title: str, shown: list[str], n_labels: int) -> str:
     return title if len(shown) == n_labels else f"{title} ({len(shown)} most frequent)"
+
+
+def overview_option(
+    counts: CountPoints, frequencies: FrequencyPoints, together: TogetherPoints, height: int
+) -> dict[str, Any]:
+    """Return all of it in one chart."""
+    options = (count_option(counts), frequency_option(frequencies), together_option(together))
+    return side_by_side([options], (1, 1.1, 1.5), height)

@@ -30,6 +30,17 @@ class EvidencePoints(NamedTuple):
     label_votes: tuple[Vote, ...]  # other labels of the own row, strongest first
 
 
+class Span(NamedTuple):
+    """A bar of the waterfall; its ends, and zero, as parts of the width."""
+
+    name: str
+    start: float
+    end: float
+    zero: float
+    colour: str
+    text: str
+
+
 def evidence_points(
     evidence: Evidence, i: int, j: int, eta: float, confidence: float | None
 ) -> EvidencePoints:
@@ -51,74 +62,28 @@ def evidence_points(
     )
 
 
-def evidence_option(points: EvidencePoints) -> dict[str, Any]:
-    """Return the ECharts option of the waterfall: each term begins where the last one ended."""
-    ends = [float(end) for end in np.cumsum(points.terms)]
-    starts = [0.0, *ends[:-1]]
-    bars = [
-        _bar(start, end, SURE if end >= start else DOUBTFUL, signed(end - start))
-        for start, end in zip(starts, ends, strict=True)
+def evidence_spans(points: EvidencePoints) -> list[Span]:
+    """Return the waterfall: each term begins where the last one ended, then their sum."""
+    ends = np.cumsum(points.terms).tolist()
+    low, high = min(0.0, *ends), max(1.0, *ends)
+
+    def span(name: str, start: float, end: float, colour: str, text: str) -> Span:
+        places = ((at - low) / (high - low) for at in (*sorted((start, end)), 0.0))
+        return Span(name, *places, colour, text)
+
+    terms = zip(TERMS, [0.0, *ends], ends, strict=False)
+    return [
+        *(
+            span(name, start, end, SURE if end >= start else DOUBTFUL, signed(end - start))
+            for name, start, end in terms
+        ),
+        span("Sum", 0.0, points.total, NEUTRAL, f"{points.total:.3f}".replace("-", "−")),
     ]
-    bars.append(_bar(0.0, points.total, NEUTRAL, f"{points.total:.3f}".replace("-", "−")))
-    low = min(0.0, *ends, points.total)
-    high = max(1.0, *ends, points.total)
-    return {
-        "animation": False,
-        "grid": {"left": 4, "right": 56, "top": 4, "bottom": 4, "containLabel": True},
-        "xAxis": {
-            "type": "value",
-            "min": round(low - 0.04, 2) if low < 0 else 0,
-            "max": round(high, 2),
-            "splitNumber": 5,
-            "axisLabel": {"showMinLabel": low >= 0},
-        },
-        "yAxis": {
-            "type": "category",
-            "inverse": True,
-            "data": [*TERMS[: len(points.terms)], "Sum"],
-            "axisTick": {"show": False},
-        },
-        "series": [
-            {
-                "type": "bar",
-                "stack": "base",
-                "silent": True,
-                "itemStyle": {"color": "transparent"},
-                "data": [bar["base"] for bar in bars],
-            },
-            *(_stack(bars, sign) for sign in ("below", "above")),
-        ],
-    }
 
 
 def signed(value: float) -> str:
     """Return a contribution as it is written beside its bar."""
     return f"{value:+.3f}".replace("-", "−")
-
-
-def _stack(bars: list[dict[str, Any]], side: str) -> dict[str, Any]:
-    return {
-        "type": "bar",
-        "stack": "base" if side == "above" else "minus",
-        "barGap": "-100%",
-        "barWidth": 14,
-        "data": [bar[side] for bar in bars],
-    }
-
-
-def _bar(start: float, end: float, colour: str, text: str) -> dict[str, Any]:
-    """Return the pieces of a bar: an unseen base, and what is seen right and left of zero."""
-    low, high = sorted((float(start), float(end)))
-    base, above = max(low, 0.0), max(high, 0.0) - max(low, 0.0)
-    below = min(low, 0.0) - min(high, 0.0)
-    style = {"itemStyle": {"color": colour}}
-    label = {"label": {"show": True, "position": "right", "formatter": text}}
-    crossing = above > 0 or below == 0
-    return {
-        "base": base,
-        "above": {"value": above, **style, **(label if crossing else {})},
-        "below": {"value": below, **style, **({} if crossing else label)},
-    }
 
 
 def _strongest(votes: "np.ndarray[Any, Any]", own: int) -> tuple[Vote, ...]:

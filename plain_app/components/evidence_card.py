@@ -5,10 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from plain_app.charts.evidence import EvidencePoints, Vote, evidence_option, signed
+from plain_app.charts.evidence import EvidencePoints, Vote, evidence_spans, signed
 from plain_app.components.rows import Column, draw_rows
 from plain_app.services.explore import Explored, evidence
 
+_TERMS = (Column("because of"), Column("", "span"), Column("adds", "number"))
 _VOTE = (Column("adds", "number"), Column("offered", "check"), Column("prediction", "number"))
 
 
@@ -18,12 +19,8 @@ def evidence_card(
     """Draw the evidence of one cell; `on_open` is told which voter to open."""
     is_candidate = bool(results.dataset.candidates[row, label])
     points = evidence(results, row, label)
-    st.echarts_chart(
-        evidence_option(points),
-        height=160,
-        key="explore.evidence",
-        alt="Own candidate, own prediction, neighbours, related labels and calibration add up",
-    )
+    spans = [[one.name, one[1:5], one.text] for one in evidence_spans(points)]
+    draw_rows(_TERMS, spans, "explore.evidence")
     with st.container(key="explore.sum"):
         st.caption(_sum_text(points, is_candidate))
     _draw_voters(results, points.voters, label, on_open)

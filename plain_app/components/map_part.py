@@ -1,7 +1,5 @@
 """The map of instances with its tools, what a lasso holds, and the chosen instance beside it."""
 
-from typing import Any
-
 import streamlit as st
 
 from plain_app import state
@@ -55,26 +53,31 @@ def _draw_map(results: Explored, layout: str) -> int | None:
 
 def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
     kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
-    by, which, when = st.columns([4, 4, 5], gap="small", vertical_alignment="bottom")
-    kind = by.selectbox(
-        "Colour by", kinds, format_func=COLOURS.get, key="explore.colour", bind="query-params"
-    )
     options = {"confidence": results.dataset.label_names, "column": results.colour_columns}
     name = ""
-    if kind in options:
-        title = "Label" if kind == "confidence" else "Column"
-        key = f"explore.colour_{kind}"
-        name = which.selectbox(title, options[kind], key=key, bind="query-params")
-    return Colour(kind, name), _draw_epoch(when, results, kind)
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
+        kind = st.selectbox(
+            "Colour by",
+            kinds,
+            format_func=COLOURS.get,
+            key="explore.colour",
+            bind="query-params",
+            width=200,
+        )
+        if kind in options:
+            title = "Label" if kind == "confidence" else "Column"
+            key = f"explore.colour_{kind}"
+            name = st.selectbox(title, options[kind], key=key, bind="query-params", width=150)
+        return Colour(kind, name), _draw_epoch(results, kind)
 
 
-def _draw_epoch(place: Any, results: Explored, kind: str) -> int | None:
+def _draw_epoch(results: Explored, kind: str) -> int | None:
     """Let travel to an epoch; the last one is the end."""
     last = len(results.history)
     if last < 2 or kind not in AT_AN_EPOCH or results.version:
         return None
     key = f"explore.epoch.{results.run.id}"
-    epoch = place.slider("Epoch", 1, last, last, key=key)
+    epoch = st.slider("Epoch", 1, last, last, key=key)
     return None if epoch == last else epoch
 
 

@@ -5,7 +5,6 @@ are there, k and rho stand still.
 """
 
 import subprocess
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import worker
+from core import background, worker
 from core.config import PlainConfig
 from core.errors import ConfigError
 from core.graphs import Neighbors
@@ -56,13 +55,6 @@ _LOG = {
 }
 _STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _RHOS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10)
-_KEEP = """
-import os, sys
-from core.store import Workspace
-from core.worker import keep_neighbors
-getattr(os, "nice", int)(10)
-keep_neighbors(Workspace(sys.argv[1]), sys.argv[2])
-"""
 _searches: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 
@@ -168,14 +160,8 @@ def neighbors_standing(run_id: str) -> Literal["there", "working", "failed", "gi
     if explore.explored(run_id).instance_graph.search == "given":
         return "given"
     if folder not in _searches:
-        with (folder / "neighbors.log").open("ab") as log:
-            _searches[folder] = subprocess.Popen(
-                [sys.executable, "-c", _KEEP, str(space.folder), run_id],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = ("keep-neighbors", run_id, "--workspace", str(space.folder))
+        _searches[folder] = background.start(*command, log=folder / "neighbors.log")
     return "working" if _searches[folder].poll() is None else "failed"
 
 

@@ -5,7 +5,6 @@ a child process.
 """
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -14,19 +13,13 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from core import background
 from core.store import files
 from plain_app.charts import instance_map as charts
 from plain_app.charts.instance_map import Colouring, Places
 from plain_app.services.explore import Explored, Matrix, Rows, standing_verdicts
 from plain_app.services.workspace import workspace
 
-_LAY_OUT = """
-import os, sys
-from core.store import Workspace
-from core.worker import lay_out
-getattr(os, "nice", int)(19)
-lay_out(Workspace(sys.argv[1]), sys.argv[2])
-"""
 _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 
@@ -68,14 +61,8 @@ def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
     if (folder / "layout_umap.npy").exists():
         return "there"
     if folder not in _layouts:
-        with (folder / "layout.log").open("ab") as log:
-            _layouts[folder] = subprocess.Popen(
-                [sys.executable, "-c", _LAY_OUT, str(workspace().folder), run_id],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+        command = ("lay-out", run_id, "--workspace", str(workspace().folder))
+        _layouts[folder] = background.start(*command, log=folder / "layout.log")
     return "working" if _layouts[folder].poll() is None else "failed"
 
 

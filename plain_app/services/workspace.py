@@ -1,6 +1,7 @@
 """The one open workspace of this server, and what the frame lists of it."""
 
 import os
+from functools import lru_cache
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ def workspace() -> Workspace:
     return _open(os.environ.get("PLAIN_WORKSPACE", DEFAULT_FOLDER))
 
 
+@lru_cache(maxsize=8)  # asked for dozens of times per rerun; the cache below opens it only once
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _open(folder: str) -> Workspace:
     space = Workspace(folder)

@@ -8,17 +8,12 @@ from core.dataset import CandidateDataset
 from core.errors import DatasetError
 from core.formats import ColumnMapping, ReadResult
 from plain_app import state
-from plain_app.charts.distribution import (
-    count_option,
-    count_points,
-    frequency_option,
-    frequency_points,
-    together_option,
-)
+from plain_app.charts.distribution import count_points, frequency_points, overview_option
 from plain_app.components.cards import Figure, figure_row
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, problem_table
 from plain_app.components.links import TRAIN
+from plain_app.components.rows import Column, draw_rows
 from plain_app.services import data
 from plain_app.services.data import Report, Staged
 
@@ -237,15 +232,10 @@ def _draw_report(dataset: CandidateDataset, report: Report) -> None:
     _draw_figures(report)
     if report.problems:
         problem_table(report.problems, "data.problems")
-    left, middle, right = st.columns([1, 1.1, 1.5])
-    with left:
-        option = count_option(count_points(report.per_instance))
-        st.echarts_chart(option, height=CHART, key="data.counts")
-    with middle:
-        points = frequency_points(report.summary.label_frequencies)
-        st.echarts_chart(frequency_option(points), height=CHART, key="data.frequencies")
-    with right:
-        st.echarts_chart(together_option(report.together), height=CHART, key="data.together")
+    frequencies = frequency_points(report.summary.label_frequencies)
+    counts = count_points(report.per_instance)
+    option = overview_option(counts, frequencies, report.together, CHART)
+    st.echarts_chart(option, height=CHART, key="data.charts")
     _draw_preview(dataset)
 
 
@@ -271,26 +261,19 @@ def _draw_figures(report: Report) -> None:
 def _draw_preview(dataset: CandidateDataset) -> None:
     table = data.preview(dataset)
     pictures = data.picture_columns(table)
-    config: dict[str, Any] = {
-        name: st.column_config.ImageColumn(width="small") for name in pictures
-    }
-    config["candidates"] = st.column_config.TextColumn(width="medium")
+    columns = [Column(name, "picture" if name in pictures else "text") for name in table.columns]
     st.caption(f"The first {len(table)} instances")
-    with st.container(key="data.preview"):
-        st.dataframe(
-            table,
-            hide_index=True,
-            column_config=config,
-            row_height=44 if pictures else 28,
-            height=300,
-            key="data.preview_rows",
-        )
+    draw_rows(columns, table.to_numpy().tolist(), "data.preview", height=CHART)
 
 
+@st.fragment
 def _draw_synthesis(dataset: CandidateDataset) -> None:
     """Offer candidates made from clean labels, to try the program where the truth is known."""
     source = "truth" if dataset.truth is not None else "labels as given"
-    with st.expander("Make candidates from clean labels", key="data.synthesis"):
+    title, key = "Make candidates from clean labels", "data.synthesis"
+    with st.expander(title, key=key, on_change="rerun") as box:
+        if not box.open:
+            return
         st.caption(
             f"Takes the {source} as true and adds false labels, as a new data set. "
             "Good for trying the program where the answer is known."

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from core.config import PlainConfig
@@ -15,6 +14,7 @@ from plain_app.components.cards import Figure, duration, figure_row, state_badge
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, open_comparison
+from plain_app.components.rows import Column, draw_rows
 from plain_app.components.sections import CHART, SECTIONS, draw_section
 from plain_app.components.settings import (
     FIELDS,
@@ -28,6 +28,7 @@ from plain_app.services.runs import Standing, Story
 from plain_app.services.workspace import list_datasets, list_runs
 
 TICK_SECONDS = 1.0
+MARKED = "train.marked"
 
 
 def draw() -> None:
@@ -71,8 +72,16 @@ def _draw_new_run(fingerprint: str) -> None:
         )
         _draw_estimate(fingerprint)
     _draw_refusal()
-    with st.expander("All settings, and what they do", key="train.settings"):
-        st.fragment(draw_form)(_preset(), _sizes(fingerprint))
+    st.fragment(_draw_settings)(fingerprint)
+
+
+def _draw_settings(fingerprint: str) -> None:
+    """Draw the form once it was opened, and from then on: a field not drawn forgets its value."""
+    title = "All settings, and what they do"
+    with st.expander(title, key="train.settings", on_change="rerun") as box:
+        if box.open or state.recall("train.form_drawn"):
+            state.remember("train.form_drawn", True)
+            draw_form(_preset(), _sizes(fingerprint))
 
 
 def _draw_estimate(fingerprint: str) -> None:
@@ -258,17 +267,17 @@ def _draw_runs(fingerprint: str, run_id: str | None) -> None:
     rows = list_runs(fingerprint)
     if not rows:
         return
+    marked = [at for at, run in enumerate(rows) if run.id in state.recall(MARKED, ())]
     with st.container(horizontal=True, vertical_alignment="center", key="train.runs_bar"):
         st.subheader("Runs on this data", width="content")
-        _draw_run_actions([rows[at].id for at in _picked() if at < len(rows)])
-    st.dataframe(
-        pd.DataFrame([_run_row(run) for run in rows]),
-        hide_index=True,
-        row_height=28,
-        height=min(260, 38 + 28 * len(rows)),
-        key="train.runs",
-        on_select="rerun",
-        selection_mode="multi-row",
+        _draw_run_actions([rows[at].id for at in marked])
+    draw_rows(
+        RUN_COLUMNS,
+        [_run_row(run) for run in rows],
+        "train.runs",
+        marked=marked,
+        on_mark=lambda found: state.remember(MARKED, {rows[at].id for at in found}),
+        height=260,
     )
 
 
@@ -284,24 +293,25 @@ def _draw_run_actions(ids: list[str]) -> None:
     st.button("Delete", key="train.delete_marked", on_click=on_delete, args=(ids,))
 
 
-def _picked() -> list[int]:
-    return (state.recall("train.runs") or {}).get("selection", {}).get("rows", [])
+RUN_COLUMNS = (
+    *(Column("run"), Column("state"), Column("epochs", "number"), Column("loss", "number")),
+    *(Column("AUC", "number"), Column("F1", "number"), Column("created"), Column("note")),
+)
 
 
-def _run_row(run: RunRow) -> dict[str, Any]:
+def _run_row(run: RunRow) -> list[str]:
     """Return what the list says of a run; results only of one that has ended."""
     epochs = runs.story(run.id).epochs if run.state.is_ended else []
     scores = (epochs[-1].metrics or {}) if epochs else {}
-    return {
-        "run": runs.title(run),
-        "state": runs.standing(run),
-        "epochs": run.config.epochs,
-        "loss": round(epochs[-1].loss, 4) if epochs else None,
-        "AUC": scores.get("auc"),
-        "F1": scores.get("f1"),
-        "created": run.created[:16].replace("T", " "),
-        "note": run.note[:200],
-    }
+    return [
+        runs.title(run),
+        runs.standing(run),
+        str(run.config.epochs),
+        f"{epochs[-1].loss:.4f}" if epochs else "",
+        *(f"{scores[name]:.4f}" if name in scores else "" for name in ("auc", "f1")),
+        run.created[:16].replace("T", " "),
+        run.note[:200],
+    ]
 
 
 def _draw_undo() -> None:
@@ -317,7 +327,7 @@ def _draw_undo() -> None:
 def on_open(run_id: str) -> None:
     """Open the run whose row is marked."""
     state.choose(run_id=run_id)
-    state.forget("train.runs")
+    state.forget(MARKED)
 
 
 def on_new() -> None:
@@ -337,7 +347,7 @@ def on_save(run_id: str) -> None:
 
 def on_delete(ids: Sequence[str]) -> None:
     """Hide runs; a bar offers to undo."""
-    state.forget("train.deleted", "train.runs")
+    state.forget("train.deleted", MARKED)
     deleted = []
     for run_id in ids:
         with _told_later():

@@ -203,7 +203,7 @@ def measure_clicks(browser: Browser) -> None:
     """Clicks of every kind while a run burns both cores."""
     with served(burning) as server:
         page = open_page(browser, server.url)
-        page.locator(".st-key-data-together canvas").first.wait_for(timeout=WAIT)
+        page.locator(".st-key-data-charts canvas").first.wait_for(timeout=WAIT)
         run = set_alight(page, server)
         run.cpu_percent()
         first, *rounds = (click_everywhere(page) for _ in range(6))
@@ -223,7 +223,7 @@ def click_everywhere(page: Page) -> dict[str, list[float]]:
     times["Explore"] = [step(page, "Explore", "[data-part=frame][data-drawn]")]
     page.wait_for_timeout(500)
     times["next instance"] = [next_instance(page) for _ in range(4)]
-    times["Data"] = [step(page, "Data", ".st-key-data-together canvas")]
+    times["Data"] = [step(page, "Data", ".st-key-data-charts canvas")]
     page.wait_for_timeout(300)
     return times
 
@@ -286,7 +286,7 @@ def measure_map(browser: Browser) -> None:
     for n, bar in ((10_000, 2500), (100_000, 4000)):
         with served(explored(n)) as server:
             page = open_page(browser, server.url)
-            page.locator(".st-key-data-together canvas").first.wait_for(timeout=WAIT)
+            page.locator(".st-key-data-charts canvas").first.wait_for(timeout=WAIT)
             drawn = "[data-part=frame][data-drawn]"
             say(f"map of {n:,}: pressed to painted, first", step(page, "Explore", drawn), "ms", bar)
             made = page.locator("[data-part=frame]").get_attribute("data-milliseconds")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from app_server import Server
 from finished_run import finished_run
 from PIL import Image
@@ -18,6 +19,7 @@ from playwright.sync_api import expect
 
 from core.dataset import CandidateDataset
 from core.demo import load_demo
+from core.graphs import InstanceGraph
 from core.store import Workspace, files
 
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
@@ -47,9 +49,24 @@ def hostile_server(browser, tmp_path_factory) -> Iterator[Server]:
     yield from serve(tmp_path_factory.mktemp("hostile"), data)
 
 
-def serve(folder: Path, data: CandidateDataset) -> Iterator[Server]:
+@pytest.fixture(scope="module")
+def many_server(browser, tmp_path_factory) -> Iterator[Server]:
+    """More instances than are drawn pixel by pixel."""
+    rng, n = np.random.default_rng(0), 21_000
+    data = CandidateDataset(
+        rng.normal(size=(n, 4)).astype(np.float32), (rng.random((n, 3)) < 0.6).astype(np.uint8)
+    )
+    pairs = (np.arange(n), (np.arange(n) + 1) % n)
+    ring = sp.csr_array((np.ones(n, np.float32), pairs), shape=(n, n))
+    graph = InstanceGraph.from_affinity(ring + ring.T)
+    yield from serve(tmp_path_factory.mktemp("many"), data, graph)
+
+
+def serve(
+    folder: Path, data: CandidateDataset, graph: InstanceGraph | None = None
+) -> Iterator[Server]:
     workspace = Workspace(folder / "space")
-    run_id = finished_run(workspace, data)
+    run_id = finished_run(workspace, data, instance_graph=graph)
     at = workspace.runs.folder(run_id)
     files.write_array(at / "layout_umap.npy", files.read_array(at / "layout_pca.npy"))
     workspace.close()
@@ -182,7 +199,8 @@ def test_labels_and_outside_draw(page):
     keep(page, "outside")
 
 
-def test_without_webgl_the_map_is_drawn_plainly_and_says_so(browser, server):
+def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page, many_server):
+    with_webgl = painted(opened(open_page, many_server))
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(
         "const get = HTMLCanvasElement.prototype.getContext;"
@@ -190,10 +208,11 @@ def test_without_webgl_the_map_is_drawn_plainly_and_says_so(browser, server):
         "  return kind.includes('webgl') ? null : get.call(this, kind, ...more); };"
     )
     page = context.new_page()
-    page.goto(server.url)
+    page.goto(many_server.url)
     wait_for_map(page)
     expect(page.locator('[data-part="note"]')).to_contain_text("Without WebGL")
     assert colours_in(page) > 20
+    assert np.abs(painted(page).astype(int) - with_webgl).mean() < 5
     page.get_by_role("button", name="Lasso").click()
     draw_circle(page)
     expect(page.get_by_text("selected")).to_be_visible(timeout=WAIT)

@@ -264,7 +264,7 @@ def test_pictures_of_every_view(serve, open_page, pictures):
             expect_no_traceback(page)
             take(page, pictures, title.split()[0].lower(), scheme)
         step(page, "Data")
-        expect(page.locator(".st-key-data-together canvas").first).to_be_visible(timeout=LONG)
+        expect(page.locator(".st-key-data-charts canvas").first).to_be_visible(timeout=LONG)
         take(page, pictures, "data", scheme)
         step(page, "Explore")
         umap = page.locator('[data-part="frame"][data-drawn*="|umap|"]')

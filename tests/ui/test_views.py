@@ -143,9 +143,15 @@ def test_hostile_names_are_never_markdown_or_html(stage, open_app):
     assert not any("onerror" in str(one.value) or "http://x.y" in str(one.value) for one in risky)
 
 
+def opened(app, key, is_open=True):
+    """Open or close an expander, which draws what is in it when opened."""
+    app.session_state[key] = is_open
+    return app.run()
+
+
 def test_candidates_are_made_from_clean_labels(stage, open_app):
     stage.set("loaded")
-    app = open_app()
+    app = opened(open_app(), "data.synthesis")
     app.number_input(key="data.r").set_value(3).run()
     app.button(key="data.synthesise").click().run()
     assert not app.exception
@@ -160,9 +166,10 @@ def test_start_uses_the_form(stage, open_app, monkeypatch):
     monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
     monkeypatch.setattr("core.worker.tend", lambda space: None)
     stage.set("loaded")
-    app = open_app("train")
+    app = opened(open_app("train"), "train.settings")
     app.number_input(key="train.alpha").set_value(0.5).run()
     app.text_input(key="train.hidden").set_value("16, 8").run()
+    opened(app, "train.settings", False)  # closed again: the fields keep their values
     app.button(key="train.start").click().run()
     assert not app.exception
     run = stage.space.runs.get(launched[0])
@@ -172,14 +179,14 @@ def test_start_uses_the_form(stage, open_app, monkeypatch):
 
 def test_a_preset_fills_the_form(stage, open_app):
     stage.set("loaded")
-    app = open_app("train")
+    app = opened(open_app("train"), "train.settings")
     app.segmented_control(key="train.preset").set_value("paper").run()
     assert app.selectbox(key="train.balance").value == "minmax"
 
 
 def test_a_setting_that_cannot_be_is_refused_beside_the_form(stage, open_app):
     stage.set("loaded")
-    app = open_app("train")
+    app = opened(open_app("train"), "train.settings")
     app.segmented_control(key="train.preset").set_value("paper").run()
     app.number_input(key="train.gamma").set_value(1.0).run()
     app.button(key="train.start").click().run()
@@ -226,7 +233,7 @@ def test_marked_runs_are_deleted_together_and_restored_together(stage, open_app)
     stage.set("finished")
     other = stage.space.runs.create(stage.dataset.fingerprint, PlainConfig(), "other").id
     app = open_app("train")
-    app.session_state["train.runs"] = {"selection": {"rows": [0, 1], "columns": []}}
+    app.session_state["train.marked"] = {stage.run_id, other}
     app.run()
     assert app.button(key="train.compare").label == "Compare 2"
     app.button(key="train.delete_marked").click().run()

@@ -190,12 +190,15 @@ def test_voters_are_others_and_the_strongest_come_first(setting):
 @pytest.mark.parametrize("terms", [(-0.4, 0.3, 0.2, -0.3), (0.9, 0.3, 0.1, 0), (0, 0, 0, 0)])
 def test_the_waterfall_draws_each_term_from_where_the_last_ended(terms):
     points = evidence.EvidencePoints(terms, sum(terms), (), ())
-    option = evidence.evidence_option(points)
-    base, below, above = (series["data"] for series in option["series"])
-    for at, term in enumerate(terms):
-        assert above[at]["value"] - below[at]["value"] == pytest.approx(abs(term))
-        assert base[at] >= 0
-    jsonable(option)
+    *spans, total = evidence.evidence_spans(points)
+    unit = 1 / (max(1, *np.cumsum(terms)) - min(0, *np.cumsum(terms)))
+    at = total.zero
+    for span, term in zip(spans, terms, strict=True):
+        ends = (span.start, span.end) if term >= 0 else (span.end, span.start)
+        assert ends == pytest.approx((at, at + term * unit))
+        assert 0 <= span.start <= span.end <= 1
+        at += term * unit
+    assert (total.start, total.end) == pytest.approx(tuple(sorted((total.zero, at))))
 
 
 def test_neighbours_come_in_graph_order_with_the_edges_among_them():

@@ -3,7 +3,7 @@
 Everything in a table is data and drawn as text. For long lists use `st.dataframe`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -19,11 +19,12 @@ class Column(NamedTuple):
     """A column; what its cells hold depends on the kind.
 
     text and number: a text, the number ready to be read; bar: a value in [0, 1]; curve: values in
-    [0, 1]; check: whether; picture: a data URI or none.
+    [0, 1]; span: start, end and zero of a bar in [0, 1], and its colour; check: whether; picture: a
+    data URI or none.
     """
 
     name: str
-    kind: Literal["text", "number", "bar", "curve", "check", "picture"] = "text"
+    kind: Literal["text", "number", "bar", "curve", "span", "check", "picture"] = "text"
 
 
 def draw_rows(
@@ -31,20 +32,38 @@ def draw_rows(
     rows: Sequence[Sequence[Any]],
     key: str,
     on_pick: Callable[[int], None] | None = None,
+    *,
+    marked: Collection[int] = (),
+    on_mark: Callable[[list[int]], None] | None = None,
+    height: int = 210,
 ) -> None:
-    """Draw a table; `on_pick` is called with the row that was picked."""
+    """Draw a table; `on_pick` is called with the row that was picked, `on_mark` with all marked.
+
+    Rows beyond the height are scrolled to.
+    """
 
     def picked() -> None:
         at = (state.recall(key) or {}).get("picked")
-        if on_pick is not None and isinstance(at, int) and 0 <= at < len(rows):
+        if on_pick is not None and _is_row(at):
             on_pick(at)
+
+    def mark() -> None:
+        found = (state.recall(key) or {}).get("marked")
+        if on_mark is not None and isinstance(found, list):
+            on_mark([at for at in found if _is_row(at)])
+
+    def _is_row(at: Any) -> bool:
+        return isinstance(at, int) and 0 <= at < len(rows)
 
     data = {
         "columns": [column._asdict() for column in columns],
         "rows": [list(row) for row in rows],
         "can_pick": on_pick is not None,
+        "can_mark": on_mark is not None,
+        "marked": sorted(marked),
+        "height": height,
     }
-    _component()(key=key, data=data, on_picked_change=picked)
+    _component()(key=key, data=data, on_picked_change=picked, on_marked_change=mark)
 
 
 @cache

@@ -4,14 +4,21 @@ const drawn = new WeakMap(); // what a root shows; the default export is called 
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const box = parentElement.querySelector('[data-part="rows"]');
-  const pick = (at) => setTriggerValue("picked", at);
-  const now = JSON.stringify(data);
-  const last = drawn.get(box);
-  if (last?.now === now) return void (last.pick = pick);
-  const shown = { now, pick };
-  drawn.set(box, shown);
-  box.replaceChildren(table(data, (at) => shown.pick(at)));
+  const { marked, height, ...content } = data;
+  const now = JSON.stringify(content);
+  let shown = drawn.get(box);
+  if (shown?.now !== now) {
+    drawn.set(box, (shown = { now }));
+    const tell = { pick: (at) => shown.send("picked", at), mark: () => shown.send("marked", marks(box)) };
+    box.replaceChildren(table(content, tell));
+  }
+  shown.send = setTriggerValue;
+  box.style.maxHeight = `${height}px`;
+  checks(box).forEach((one, at) => (one.checked = marked.includes(at)));
 }
+
+const checks = (box) => [...box.querySelectorAll("input")];
+const marks = (box) => checks(box).flatMap((one, at) => (one.checked ? [at] : []));
 
 function make(tag, kind = "", text = "") {
   const element = document.createElement(tag);
@@ -20,18 +27,29 @@ function make(tag, kind = "", text = "") {
   return element;
 }
 
-function table({ columns, rows, can_pick }, pick) {
+function table({ columns, rows, can_pick, can_mark }, { pick, mark }) {
   const whole = make("table");
   const head = make("tr");
+  if (can_mark) head.append(make("th"));
   for (const { name, kind } of columns) head.append(make("th", kind, name));
   whole.append(head);
   rows.forEach((cells, at) => {
     const row = make("tr");
+    if (can_mark) row.append(marker(cells[0], mark));
     columns.forEach(({ kind }, place) => row.append(cell(kind, cells[place])));
     if (can_pick) makePickable(row, () => pick(at));
     whole.append(row);
   });
   return whole;
+}
+
+function marker(name, mark) {
+  const [box, check] = [make("td", "check"), make("input")];
+  check.type = "checkbox";
+  check.ariaLabel = `Mark ${name}`;
+  check.onchange = mark;
+  box.append(check);
+  return box;
 }
 
 function makePickable(row, pick) {
@@ -55,6 +73,13 @@ const draw = {
     fill.style.width = `${100 * Math.min(Math.max(value, 0), 1)}%`;
     track.append(fill);
     box.append(track, make("span", "", value.toFixed(2)));
+  },
+  span(box, [start, end, zero, colour]) {
+    const [track, fill, line] = [make("i", "track"), make("i", "fill"), make("i", "zero")];
+    Object.assign(fill.style, { left: `${100 * start}%`, width: `${100 * (end - start)}%`, background: colour });
+    line.style.left = `${100 * zero}%`;
+    track.append(fill, line);
+    box.append(track);
   },
   curve: (box, values) => box.append(curve(values)),
   picture(box, value) {

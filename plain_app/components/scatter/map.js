@@ -1,7 +1,9 @@
-// The map of instances: points in WebGL, or on a plain canvas where there is none; on top of them a
-// second canvas with what is chosen. No library: a map is two buffers and one drawing call.
+// The map of instances: many points in WebGL, few of them pixel by pixel, which needs no context to
+// be set up; on top of them a second canvas with what is chosen. No library: a map in WebGL is two
+// buffers and one drawing call.
 
 const MAX_CORNERS = 240;
+const FEW = 20000; // up to so many points, pixels are quicker than WebGL
 const REACH = 10; // pixels from an instance that still mean it
 const SURE = "#3f8f90";
 const DOUBTFUL = "#d08a3e";
@@ -34,9 +36,9 @@ function unpackColours(bytes) {
 
 function createMap(root) {
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const [frame, canvas, overlay] = ["frame", "canvas", "overlay"].map(part);
-  const view = createView(frame);
-  const painter = createPainter(canvas, part("note"));
+  const [frame, overlay] = ["frame", "overlay"].map(part);
+  const view = createView();
+  let painter = null;
   const marks = { at: -1, hovered: -1, lasso: [] };
   let points = null;
   let theme = null;
@@ -68,12 +70,14 @@ function createMap(root) {
   }
 
   function colour() {
+    if (!view.width) return;
     theme = readTheme(root.host ?? root);
     const wanted = `${points.revision} ${theme.key}`;
-    if (wanted === shown || !frame.clientWidth) return;
+    if (wanted === shown) return;
     const start = performance.now();
     const inks = palette(points, theme);
     drawLegend(part("legend"), points, inks);
+    if (painter?.few !== points.n <= FEW) takePainter(points.n <= FEW);
     painter.load(points, inks, theme);
     paint();
     shown = wanted;
@@ -81,8 +85,17 @@ function createMap(root) {
     frame.dataset.milliseconds = String(Math.round(performance.now() - start));
   }
 
+  /** A canvas has one kind of context for life: another painter needs another canvas. */
+  function takePainter(few) {
+    painter?.destroy();
+    const canvas = part("canvas").cloneNode();
+    part("canvas").replaceWith(canvas);
+    painter = { few, canvas, ...createPainter(canvas, few, part("note")) };
+  }
+
   function paint() {
-    view.fit(canvas, overlay);
+    if (!view.width || !view.height) return; // on its way out
+    view.fit(painter.canvas, overlay);
     painter.paint(view);
     paintMarks();
   }
@@ -186,7 +199,10 @@ function createMap(root) {
     };
   part("whole").onclick = () => points && (view.reset(), paint());
 
-  const resized = new ResizeObserver(() => points && (shown ? paint() : colour()));
+  const resized = new ResizeObserver(([{ contentRect }]) => {
+    view.resize(contentRect); // asking the frame itself would have the whole page laid out at once
+    if (points) shown ? paint() : colour();
+  });
   resized.observe(frame);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const themed = () => setTimeout(() => points && colour(), 100); // once the page has its colours
@@ -200,27 +216,26 @@ function createMap(root) {
     dark.removeEventListener("change", themed);
     window.removeEventListener("plain-map-marks", marked);
     window.removeEventListener("plain-map-places", place);
-    painter.destroy();
+    painter?.destroy();
     maps.delete(root);
   }
   return map;
 }
 
 /** Which part of the map is seen: its centre, and how many pixels a unit has. */
-function createView(frame) {
+function createView() {
   let [x, y, zoom] = [0, 0, 1];
   return {
-    get width() {
-      return frame.clientWidth;
-    },
-    get height() {
-      return frame.clientHeight;
+    width: 0,
+    height: 0,
+    resize({ width, height }) {
+      [this.width, this.height] = [width, height];
     },
     get ratio() {
       return Math.min(window.devicePixelRatio || 1, 2);
     },
     get scale() {
-      return (zoom * Math.min(frame.clientWidth, frame.clientHeight)) / 2.1;
+      return (zoom * Math.min(this.width, this.height)) / 2.1;
     },
     get centre() {
       return [x, y];
@@ -317,11 +332,11 @@ function createHand(surface, view, { moved, hovered, clicked, drawn }) {
   return hand;
 }
 
-function createPainter(canvas, note) {
-  const gl = canvas.getContext("webgl", { antialias: false, alpha: false });
+function createPainter(canvas, few, note) {
+  const gl = few ? null : canvas.getContext("webgl", { antialias: false, alpha: false });
   if (gl) return webglPainter(gl);
-  note.textContent = "Without WebGL: drawn plainly · wheel to zoom · Shift and drag to lasso";
-  return plainPainter(canvas);
+  if (!few) note.textContent = "Without WebGL, so slower · wheel to zoom · Shift and drag to lasso";
+  return pixelPainter(canvas);
 }
 
 const pointSize = ({ n }, zoom) => (n > 50000 ? 2.5 : n > 10000 ? 3.5 : 6) * zoom ** 0.25;
@@ -376,7 +391,7 @@ function webglPainter(gl) {
       const order = drawingOrder(points);
       const place = new Float32Array(2 * points.n);
       const ink = new Uint32Array(points.n);
-      const inked = new Uint32Array(new Uint8Array(colours.flatMap(packed)).buffer);
+      const inked = colours.map((one) => word([...rgb(one), Math.round(255 * OPACITY)]));
       for (let to = 0; to < points.n; to++) {
         const at = order[to];
         place[2 * to] = points.x[at];
@@ -400,7 +415,7 @@ function webglPainter(gl) {
   };
 }
 
-const packed = (colour) => [...rgb(colour), Math.round(255 * OPACITY)];
+const word = (bytes) => new Uint32Array(new Uint8Array(bytes).buffer)[0];
 
 /** Instances without a value lie under the others. */
 function drawingOrder({ n, value, classes }) {
@@ -411,27 +426,47 @@ function drawingOrder({ n, value, classes }) {
   return order;
 }
 
-function plainPainter(canvas) {
-  const pen = canvas.getContext("2d");
-  let drawn = null;
+/** Draws what the shaders draw. */
+function pixelPainter(canvas) {
+  const pen = canvas.getContext("2d", { alpha: false });
+  let [points, order, inks, ground] = [];
   return {
-    load: (...all) => (drawn = all),
+    load(next, colours, theme) {
+      [points, order] = [next, drawingOrder(next)];
+      [inks, ground] = [colours.map(rgb), word([...rgb(theme.background), 255])];
+    },
     paint(view) {
-      const [points, colours, theme] = drawn;
-      pen.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
-      pen.globalAlpha = 1;
-      pen.fillStyle = theme.background;
-      pen.fillRect(0, 0, view.width, view.height);
-      pen.globalAlpha = OPACITY;
-      const size = pointSize(points, view.zoom);
-      for (const at of drawingOrder(points)) {
-        const [x, y] = view.toPixel(points.x[at], points.y[at]);
-        pen.fillStyle = colours[points.value[at]];
-        pen.fillRect(x - size / 2, y - size / 2, size, size);
+      const { width, height } = canvas;
+      const image = new ImageData(width, height);
+      new Uint32Array(image.data.buffer).fill(ground);
+      const radius = (pointSize(points, view.zoom) * view.ratio) / 2;
+      const scale = view.scale * view.ratio;
+      const [left, top] = view.toPixel(0, 0).map((one) => one * view.ratio);
+      for (const at of order) {
+        const [x, y] = [left + points.x[at] * scale, top - points.y[at] * scale];
+        if (x > -radius && y > -radius && x < width + radius && y < height + radius)
+          dot(image, x, y, radius, inks[points.value[at]]);
       }
+      pen.putImageData(image, 0, 0);
     },
     destroy() {},
   };
+}
+
+/** Lay a disc with a smooth edge over the pixels; their centres lie between whole numbers. */
+function dot({ data, width, height }, x, y, radius, [red, green, blue]) {
+  const [first, last] = [Math.max(0, Math.floor(x - radius)), Math.min(width, Math.ceil(x + radius))];
+  const bottom = Math.min(height, Math.ceil(y + radius));
+  for (let row = Math.max(0, Math.floor(y - radius)); row < bottom; row++)
+    for (let column = first; column < last; column++) {
+      const inside = radius - Math.sqrt((column + 0.5 - x) ** 2 + (row + 0.5 - y) ** 2);
+      if (inside <= 0) continue;
+      const part = OPACITY * Math.min(inside, 1);
+      const to = 4 * (row * width + column);
+      data[to] += (red - data[to]) * part;
+      data[to + 1] += (green - data[to + 1]) * part;
+      data[to + 2] += (blue - data[to + 2]) * part;
+    }
 }
 
 function thin(corners) {
@@ -456,6 +491,7 @@ function readTheme(element) {
 const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
 
 function rgb(colour) {
+  if (/^#[0-9a-f]{6}$/i.test(colour)) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
   pen.fillStyle = colour.trim();
   pen.fillRect(0, 0, 1, 1);
   return [...pen.getImageData(0, 0, 1, 1).data.slice(0, 3)];
