@@ -35,6 +35,7 @@ SCAN_BYTES = 2**22
 SAMPLE_BYTES = 2**20
 MIN_BLOCK, MAX_BLOCK = 2**21, 2**28
 MAX_HEADER = 2**25
+PIECE_BYTES = 2**24
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 FORMULA = r"\A'*[=+\-@\t\r]"
 ESCAPED = r"\A'('*[=+\-@\t\r])"
@@ -103,6 +104,7 @@ class _Text:
     path: Path
     n_lines: int
     bom: bool
+    quoted: bool
 
 
 @dataclass(frozen=True)
@@ -147,17 +149,18 @@ def _as_utf8(path: Path, findings: Findings) -> Iterator[_Text]:
 
 def _scan(path: Path) -> _Text:
     decoder = codecs.getincrementaldecoder("utf-8")()
-    n_lines = 0
+    n_lines, quoted = 0, False
     with path.open("rb") as file:
         bom = file.read(3) == codecs.BOM_UTF8
         file.seek(0)
         while block := file.read(SCAN_BYTES):
             n_lines += block.count(b"\n")
+            quoted = quoted or b'"' in block
             pending = decoder.getstate()[0]
             if pending or not block.isascii():
                 _decode(decoder, block)
     _decode(decoder, b"", final=True)
-    return _Text(path, n_lines, bom)
+    return _Text(path, n_lines, bom, quoted)
 
 
 def _decode(decoder: codecs.IncrementalDecoder, block: bytes, final: bool = False) -> None:
@@ -278,17 +281,20 @@ def _load(
     check_mapping(mapping, source.names, Findings())
     careful = dict.fromkeys(source.names, pa.string())
     types = _types(mapping, sample.schema)
+    in_pieces = not source.text.quoted
     while True:
         findings = Findings()
+        batches = _pieces(source, types) if in_pieces else _stream(source, types, findings)
         try:
-            batches = _ahead(_stream(source, types, findings))
             return (
-                to_dataset(batches, mapping, source.text.n_lines + 1, findings),
+                to_dataset(_ahead(batches), mapping, source.text.n_lines + 1, findings),
                 mapping,
                 findings,
             )
         except pa.ArrowInvalid as error:
-            if _cuts_a_row(error) and source.block < MAX_BLOCK:
+            if in_pieces:  # a row in a stream has a number to be told by
+                in_pieces = False
+            elif _cuts_a_row(error) and source.block < MAX_BLOCK:
                 source = replace(source, block=4 * source.block)
             elif types is not careful:
                 types = careful
@@ -359,6 +365,18 @@ def _flag_type(seen: pa.DataType) -> pa.DataType:
     return pa.float32() if pa.types.is_floating(seen) else pa.int8()
 
 
+def _pieces(source: _Source, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    """Give all rows of a file without quotes, in which every line is a row.
+
+    Such a file can be cut anywhere between lines, and its pieces be parsed on all processors.
+    """
+    with source.text.path.open("rb") as file:
+        file.seek(source.offset)
+        while piece := file.read(PIECE_BYTES) + file.readline():
+            table = pacsv.read_csv(pa.BufferReader(piece), **_options(source, types))
+            yield from map(_unescaped, table.to_batches())
+
+
 def _stream(
     source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
@@ -399,18 +417,26 @@ def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _reader(
     file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Any:
-    return pacsv.open_csv(
-        file,
-        read_options=pacsv.ReadOptions(column_names=list(source.names), block_size=source.block),
-        parse_options=pacsv.ParseOptions(
+    return pacsv.open_csv(file, **_options(source, types, _wrong_length(findings)))
+
+
+def _options(
+    source: _Source,
+    types: dict[str, pa.DataType],
+    invalid_row_handler: Callable[[Any], str] | None = None,
+) -> dict[str, Any]:
+    columns = list(source.names)
+    return {
+        "read_options": pacsv.ReadOptions(column_names=columns, block_size=source.block),
+        "parse_options": pacsv.ParseOptions(
             delimiter=source.separator,
-            newlines_in_values=True,
-            invalid_row_handler=_wrong_length(findings),
+            newlines_in_values=source.text.quoted,
+            invalid_row_handler=invalid_row_handler,
         ),
-        convert_options=pacsv.ConvertOptions(
+        "convert_options": pacsv.ConvertOptions(
             column_types=types, decimal_point=source.decimal, strings_can_be_null=False
         ),
-    )
+    }
 
 
 def _wrong_length(findings: Findings) -> Callable[[Any], str]:
