@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import scipy.sparse as sp
 
 from core.dataset import Features
@@ -35,7 +36,7 @@ class RowBlock:
     """An (n, width) array of one type, column-major, that grows by columns of equal length."""
 
     def __init__(self, width: int, dtype: type[np.generic], rows: int) -> None:
-        self._columns: npt.NDArray[Any] = np.empty((width, max(1, rows)), dtype)
+        self._columns = _reserved(width, max(1, rows), dtype)
         self._n = 0
         self._copying: list[Future[None]] = []
 
@@ -64,9 +65,15 @@ class RowBlock:
         width, reserved = self._columns.shape
         if n > reserved:
             self._settle()
-            larger = np.empty((width, max(n, 2 * reserved)), self._columns.dtype)
+            larger = _reserved(width, max(n, 2 * reserved), self._columns.dtype)
             larger[:, : self._n] = self._columns[:, : self._n]
             self._columns = larger
+
+
+def _reserved(width: int, rows: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return memory of pyarrow's, which it keeps from one reading for the next."""
+    memory = pa.allocate_buffer(width * rows * np.dtype(dtype).itemsize)
+    return np.frombuffer(memory, dtype).reshape(width, rows)
 
 
 def _copy(columns: Columns, targets: npt.NDArray[Any]) -> None:

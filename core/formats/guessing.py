@@ -7,6 +7,7 @@ Judges by names first, then by the first rows' values. Order matters: what a nam
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Any, Literal
 
@@ -52,7 +53,7 @@ class Profile:
     kind: Kind
     values: list[Any]  # without missing ones
 
-    @property
+    @cached_property
     def key(self) -> str:
         return self.name.strip().casefold()
 
