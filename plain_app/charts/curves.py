@@ -102,6 +102,6 @@ def _lines(
     )
     option["tooltip"]["trigger"] = "axis"
     if len(lines) > 1:
-        legend = {"itemWidth": 16, "itemHeight": 6, "itemGap": 8, "textStyle": {"fontSize": 11}}
+        legend = {"itemWidth": 10, "itemHeight": 6, "itemGap": 6, "textStyle": {"fontSize": 11}}
         option["legend"] = {**legend, "data": list(lines)}
     return option

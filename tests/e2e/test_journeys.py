@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from finished_run import finished_run
 from playwright.sync_api import expect
 
+from core.config import PlainConfig
+from core.demo import load_demo
 from core.store import RunState, Workspace
 from plain_app.components.tour import STOPS
 
@@ -300,3 +303,22 @@ def take(page, folder: Path, name: str, scheme: str) -> None:
         page.screenshot(path=folder / f"screenshot-{name}-{scheme}{suffix}.png")
         too_wide = "document.documentElement.scrollWidth > window.innerWidth"
         assert not page.evaluate(too_wide)
+
+
+def test_runs_are_marked_and_unmarked_in_their_list(serve, open_page, tmp_path):
+    space = Workspace(tmp_path / "space")
+    run_id = finished_run(space, load_demo(n_instances=200))
+    space.runs.rename(run_id, "first")
+    space.runs.create(space.runs.get(run_id).fingerprint, PlainConfig(), "second")
+    space.close()
+    page = open_page(f"{serve().url}train?run={run_id}")
+    first, second = (
+        page.get_by_role("checkbox", name=f"Mark {one}") for one in ("first", "second")
+    )
+    first.check(timeout=LONG)
+    expect(page.locator(".st-key-train-open")).to_be_visible(timeout=LONG)
+    second.check()
+    expect(page.get_by_role("button", name="Compare 2")).to_be_visible(timeout=LONG)
+    first.uncheck()
+    expect(page.locator(".st-key-train-open")).to_be_visible(timeout=LONG)
+    expect(second).to_be_checked()
