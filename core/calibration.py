@@ -379,14 +379,21 @@ def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
 
 
 def _with_mean(nu: Floats, mean: float) -> Floats:
-    """Return nu tilted exponentially to this mean."""
+    """Return nu tilted exponentially to this mean: Newton's steps, kept between bounds."""
     m, log = np.arange(len(nu)) - mean, np.log(np.maximum(nu, 1e-300))
-    low, high = -20.0, 20.0
+    low, high, tilt = -20.0, 20.0, 0.0
     for _ in range(40):
-        tilt = (low + high) / 2
-        tilted = np.exp(log + tilt * m - (log + tilt * m).max())
-        low, high = (tilt, high) if (tilted * m).sum() < 0 else (low, tilt)
-    return np.asarray(tilted / tilted.sum())
+        x = log + tilt * m
+        tilted = np.exp(x - x.max())
+        tilted /= tilted.sum()
+        off = float(tilted @ m)
+        if abs(off) < 1e-7:
+            break
+        low, high = (tilt, high) if off < 0 else (low, tilt)
+        tilt -= off / max(float(tilted @ m**2) - off**2, 1e-12)
+        if not low < tilt < high:
+            tilt = (low + high) / 2
+    return np.asarray(tilted)
 
 
 @dataclass(frozen=True, eq=False)
