@@ -90,8 +90,11 @@ def compare_propagation(one: BenchmarkSet, repeats: int = 5) -> dict[str, Any]:
     }
 
 
-def compare_recording(epochs: int = 150, repeats: int = 3) -> dict[str, Any]:
-    """Time the same training alone and as a recorded run of a workspace, in turns."""
+def compare_recording(epochs: int = 300) -> dict[str, Any]:
+    """Time epochs that a workspace records beside epochs alone, one of each in turns.
+
+    A machine's speed changes within seconds by more than recording costs: only neighbours compare.
+    """
     import torch
 
     from core import background, worker
@@ -101,35 +104,32 @@ def compare_recording(epochs: int = 150, repeats: int = 3) -> dict[str, Any]:
 
     one, config = clusters(5000, 100, 7), PlainConfig.preset("paper", epochs=epochs, device="cpu")
     dataset = CandidateDataset(one.X, one.noisy(1, seed=0))
-    alone, recorded = [], []
+    torch.set_num_threads(background.n_threads())
+    turns = _Turns(PlainTrainer(config).epochs(dataset))
     with TemporaryDirectory() as folder:
         workspace = Workspace(folder)
-        fingerprint = workspace.add_dataset(dataset, one.name)
-        torch.set_num_threads(background.n_threads())
-        for _ in range(repeats):
-            clock = _EpochClock()
-            for event in PlainTrainer(config).epochs(dataset):
-                clock(event)
-            alone.append(clock.seconds())
-            run, clock = workspace.runs.create(fingerprint, config), _EpochClock()
-            worker.run_training(workspace, run.id, on_event=clock)
-            recorded.append(clock.seconds())
-    result = {"alone": min(alone) / epochs, "recorded": min(recorded) / epochs}
+        run = workspace.runs.create(workspace.add_dataset(dataset, one.name), config)
+        worker.run_training(workspace, run.id, on_event=turns)
+    result = {"alone": float(np.mean(turns.alone)), "recorded": float(np.mean(turns.told))}
     return {**result, "overhead": result["recorded"] / result["alone"] - 1}
 
 
-class _EpochClock:
-    """Notes when epochs are told, from the graphs to the last."""
+class _Turns:
+    """Told the events of one training, lets another go as far after each; times epochs of both."""
 
-    def __init__(self) -> None:
-        self._times: list[float] = []
+    def __init__(self, other: Iterator[Any]) -> None:
+        self.alone: list[float] = []
+        self.told: list[float] = []
+        self._other, self._since = other, perf_counter()
 
     def __call__(self, event: Any) -> None:
-        if event.kind in ("graphs_built", "epoch"):
-            self._times.append(perf_counter())
-
-    def seconds(self) -> float:
-        return self._times[-1] - self._times[0]
+        told = perf_counter()
+        next(self._other)
+        now = perf_counter()
+        if event.kind == "epoch":
+            self.told.append(told - self._since)
+            self.alone.append(now - told)
+        self._since = now
 
 
 def compare_search(n: int = 100_000, d: int = 128) -> dict[str, Any]:
