@@ -11,6 +11,7 @@ from math import cos, pi
 
 import torch
 from torch import Tensor
+from torch.optim.adamw import adamw
 
 from core.config import PlainConfig
 from core.network import LOSSES, Between, Rows, hidden_sizes, one_thread_if_small
@@ -38,12 +39,9 @@ class Ensemble:
         self._seen = torch.stack([rows[: min(map(len, seen))] for rows in seen])
         self._sizes = [a * b * c for a, b, c in self._shapes]
         self.theta = torch.empty(sum(self._sizes), device=device)
-        self.theta.grad = torch.zeros_like(self.theta)
+        self._grad = torch.zeros_like(self.theta)
         self._start(rates.to(device))
-        self._adam = torch.optim.AdamW(
-            [self.theta], lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
-        )
-        self._adam.state[self.theta] = {
+        self._adam = {
             "step": torch.zeros((), device=device),
             "exp_avg": torch.zeros_like(self.theta),
             "exp_avg_sq": torch.zeros_like(self.theta),
@@ -78,14 +76,14 @@ class Ensemble:
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that training changes."""
-        state = {name: value.clone() for name, value in self._adam.state[self.theta].items()}
+        state = {name: value.clone() for name, value in self._adam.items()}
         random = self.generator.get_state()
         return {"theta": self.theta.clone(), **state, "random": random}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to an earlier state."""
         self.theta.copy_(state["theta"])
-        for name, value in self._adam.state[self.theta].items():
+        for name, value in self._adam.items():
             value.copy_(state[name])
         self.generator.set_state(state["random"].cpu())
 
@@ -108,11 +106,9 @@ class Ensemble:
             for x, z in self._batches(features, Z, rows, size):
                 if between is not None:
                     between()
-                done = float(self._adam.state[self.theta]["step"]) / n_steps
-                rate = self._config.learning_rate * (1 + cos(pi * min(done, 1.0))) / 2
-                self._adam.param_groups[0]["lr"] = rate
+                done = float(self._adam["step"]) / n_steps
                 self._gradient(x, z)
-                self._adam.step()
+                self._step(self._config.learning_rate * (1 + cos(pi * min(done, 1.0))) / 2)
 
     def _batches(
         self, features: Rows, Z: Tensor, rows: Tensor, size: int
@@ -124,7 +120,7 @@ class Ensemble:
     def _gradient(self, x: Tensor, z: Tensor) -> None:
         """Write the gradient of all networks' losses, each averaged over its batch."""
         W1, W2, W3 = self._layers(self.theta)
-        G1, G2, G3 = self._layers(self.theta.grad)
+        G1, G2, G3 = self._layers(self._grad)
         h1 = torch.bmm(x, W1).relu_()
         h2 = torch.baddbmm(W2[:, -1:], h1, W2[:, :-1]).relu_()
         d3 = self._loss.delta(torch.baddbmm(W3[:, -1:], h2, W3[:, :-1]), z)
@@ -136,13 +132,31 @@ class Ensemble:
             G[:, :-1] = torch.bmm(h.mT, d)
             G[:, -1] = d.sum(dim=1)
 
+    def _step(self, rate: float) -> None:
+        # Not with torch.optim.AdamW: to make one takes two seconds, in which torch's compiler loads.
+        adamw(
+            [self.theta],
+            [self._grad],
+            [self._adam["exp_avg"]],
+            [self._adam["exp_avg_sq"]],
+            [],
+            [self._adam["step"]],
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=rate,
+            weight_decay=self._config.weight_decay,
+            eps=1e-8,
+            maximize=False,
+        )
+
     def _of_member(self, k: int, x: Tensor) -> Tensor:
         W1, W2, W3 = (W[k] for W in self._layers(self.theta))
         h1 = (x @ W1).relu_()
         h2 = torch.addmm(W2[-1], h1, W2[:-1]).relu_()
         return torch.addmm(W3[-1], h2, W3[:-1])
 
-    def _layers(self, vector: Tensor | None) -> list[Tensor]:
-        assert vector is not None
+    def _layers(self, vector: Tensor) -> list[Tensor]:
         parts = torch.split(vector, self._sizes)
         return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]
