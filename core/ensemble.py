@@ -133,7 +133,7 @@ class Ensemble:
             G[:, -1] = d.sum(dim=1)
 
     def _step(self, rate: float) -> None:
-        # Not with torch.optim.AdamW: to make one takes two seconds, in which torch's compiler loads.
+        # torch.optim.AdamW itself loads torch's compiler when made, which takes two seconds.
         adamw(
             [self.theta],
             [self._grad],
