@@ -7,6 +7,7 @@ const WAIT = 20000; // milliseconds for what a stop shows to appear
 let stops = [];
 let screen = null;
 let visit = 0;
+let framing = 0;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   stops = data.stops;
@@ -131,9 +132,9 @@ function tell(title, text, actions) {
 
 /** Keep the frame around what the stop shows, wherever that moves. */
 function frame(selector) {
-  const mine = visit;
+  const mine = ++framing;
   const follow = () => {
-    if (!screen || mine !== visit) return;
+    if (!screen || mine !== framing) return;
     const box = selector && find(selector)?.getBoundingClientRect();
     screen.ring.style.display = box ? "block" : "none";
     if (box) {
