@@ -3,12 +3,20 @@
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
+from time import sleep, time
 
 import filelock
 
 NICENESS = 19
 """Of background work; PLAIN_NICENESS in the environment overrides."""
+
+QUIET_SECONDS = 0.3
+"""How long work rests while somebody waits for a screen."""
+
+WORK_SECONDS = 0.1
+"""How long it works before it rests again, however many people press however often."""
 
 _THREADS = ("PLAIN_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -33,6 +41,37 @@ def give_way() -> None:
     """Have this process run only when nothing that people wait for does."""
     if hasattr(os, "nice"):
         os.nice(int(os.environ.get("PLAIN_NICENESS", NICENESS)))
+
+
+def ask_for_quiet(workspace: Path) -> None:
+    """Have the runs of a workspace rest for a moment: somebody waits for a screen."""
+    with suppress(OSError):
+        (workspace / "quiet").touch()
+
+
+class Rest:
+    """The moments of rest of a run; giving way alone leaves it the processor's caches."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._asked = workspace / "quiet"
+        self._next = 0.0
+
+    def take(self) -> None:
+        """Return when the moment that was asked for is over; at once without one."""
+        begin = now = time()
+        if begin < self._next:
+            return
+        while now - begin < QUIET_SECONDS and 0 <= now - self._when() < QUIET_SECONDS:
+            sleep(0.02)
+            now = time()
+        if now > begin:
+            self._next = now + WORK_SECONDS
+
+    def _when(self) -> float:
+        try:
+            return self._asked.stat().st_mtime
+        except OSError:
+            return 0.0
 
 
 def n_threads() -> int:

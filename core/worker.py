@@ -377,6 +377,7 @@ class _Control:
         self._runs, self._run_id, self._stop = workspace.runs, run_id, stop
         self._command: str | None = None
         self._ended = threading.Event()
+        self._rest = background.Rest(workspace.folder)
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -390,6 +391,7 @@ class _Control:
 
     def between(self) -> None:
         """Called before every batch: go on, wait while paused, or stop."""
+        self._rest.take()
         if self._stop.is_set() or self._command == "stop":
             raise StopTraining
         if self._command == "pause":

@@ -41,6 +41,7 @@ PINNED: dict[str, Any] = {
     "server.fileWatcherType": "none",
     "server.maxUploadSize": MAX_UPLOAD_MB,
     "browser.gatherUsageStats": False,
+    "client.allowedOrigins": [],  # no page around ours may give it orders
     "client.showErrorDetails": "type",
     "client.showErrorLinks": False,
     "client.toolbarMode": "minimal",
@@ -118,7 +119,7 @@ def serve(
     print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)
     if browser:
         threading.Thread(target=_open_browser, args=(url, shown, port), daemon=True).start()
-    _run(host, port, password)
+    _run(folder, host, port, password)
 
 
 def check_host(host: str, is_guarded: bool) -> None:
@@ -197,15 +198,18 @@ def _open_browser(url: str, host: str, port: int) -> None:
             sleep(0.1)
 
 
-def _run(host: str, port: int, password: Password | None) -> None:
+def _run(workspace: Path, host: str, port: int, password: Password | None) -> None:
     sys.argv[:] = [str(HERE / "app.py")]  # where Streamlit looks for the theme
     import streamlit as st
+    import uvicorn
     from starlette.middleware import Middleware
 
     from plain_app.api import routes
+
+    uvicorn.Server.startup = without_delay(uvicorn.Server.startup)
     from plain_app.screens import WholeScreens
 
-    guards = [Middleware(SecurityHeaders), Middleware(WholeScreens)]
+    guards = [Middleware(SecurityHeaders), Middleware(WholeScreens, workspace=workspace)]
     if password is not None:
         guards.append(Middleware(LoginGate, password=password))
     app = st.App(HERE / "app.py", routes=routes(), middleware=guards)
@@ -215,3 +219,18 @@ def _run(host: str, port: int, password: Password | None) -> None:
         app.run(config={**PINNED, **address})
     except KeyboardInterrupt:
         print("\nEnded. Runs at work go on.")
+
+
+def without_delay(startup: Any) -> Any:
+    """Have the server's sockets send at once (TCP_NODELAY, passed on to the connections).
+
+    asyncio sees to it only for sockets made with their protocol, and Streamlit makes its own
+    without: a rerun's small messages then wait for each other's receipts, 40 ms every time.
+    """
+
+    async def start(server: Any, sockets: list[socket.socket] | None = None) -> None:
+        for one in sockets or []:
+            one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await startup(server, sockets)
+
+    return start

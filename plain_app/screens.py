@@ -1,4 +1,4 @@
-"""Sends what a rerun draws in one go, so that the browser lays the page out once.
+"""Makes new screens quick: runs rest while somebody waits, and a screen is sent in one go.
 
 Streamlit sends while it draws, every few milliseconds, and the browser starts anew with each part:
 up to a fifth of its work on a new screen. Here the parts wait for the end of the rerun, though not
@@ -8,9 +8,13 @@ longer than a person would notice: what is slow still appears bit by bit.
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from core.background import ask_for_quiet
+
 Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 LONGEST_WAIT = 0.08
@@ -20,12 +24,29 @@ LONGEST_WAIT = 0.08
 class WholeScreens:
     """Middleware around Streamlit's web socket."""
 
-    def __init__(self, app: Any) -> None:
-        self._app = app
+    def __init__(self, app: Any, workspace: Path) -> None:
+        self._app, self._workspace = app, workspace
 
-    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        is_socket = scope["type"] == "websocket"
-        await self._app(scope, receive, _Outbox(send).put if is_socket else send)
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await self._app(scope, receive, send)
+            return
+
+        async def hear() -> Message:
+            message = await receive()
+            if _is_pressed(message):
+                ask_for_quiet(self._workspace)
+            return message
+
+        await self._app(scope, hear, _Outbox(send).put)
+
+
+def _is_pressed(message: Message) -> bool:
+    """Whether a person asks for a screen; not a page that keeps itself up to date."""
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    asked = BackMsg.FromString(message.get("bytes") or b"")
+    return asked.HasField("rerun_script") and not asked.rerun_script.is_auto_rerun
 
 
 class _Outbox:

@@ -40,11 +40,9 @@ addEventListener("pointerdown", () => (window.pressed = performance.now()), true
 new PerformanceObserver((list) => {
   for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
 }).observe({ type: "layout-shift", buffered: true });
-window.find = (selector) => {
-  const look = (root) => root.querySelector(selector) ?? [...root.querySelectorAll("*")]
-    .filter((one) => one.shadowRoot).map((one) => look(one.shadowRoot)).find(Boolean);
-  return look(document);
-};
+window.find = (selector) => document.querySelector(selector)
+  ?? [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")]
+    .map((one) => one.shadowRoot?.querySelector(selector)).find(Boolean);
 window.whenTrue = (test, from) => new Promise((done) => {
   const frame = () => {
     if (!test()) return requestAnimationFrame(frame);

@@ -1,8 +1,10 @@
 """The launcher's promises: this machine only, safe settings, a free port, clear refusals."""
 
+import asyncio
 import socket
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -35,6 +37,7 @@ def test_the_server_is_pinned_to_safe_settings():
     assert pinned["server.enableXsrfProtection"] is True
     assert pinned["browser.gatherUsageStats"] is False
     assert pinned["runner.postScriptGC"] is False
+    assert pinned["client.allowedOrigins"] == []
 
 
 def test_pages_load_nothing_from_elsewhere():
@@ -63,3 +66,20 @@ def test_importing_services_loads_neither_torch_nor_faiss(module):
     code = f"import sys, plain_app.{module}; print(sorted({{'torch', 'faiss'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_connections_send_small_messages_at_once():
+    async def startup(server, sockets=None):
+        served.append(sockets)
+
+    served = []
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        asyncio.run(launcher.without_delay(startup)(None, [listening]))
+        with (
+            socket.create_connection(listening.getsockname()),
+            closing(listening.accept()[0]) as connection,
+        ):
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+    assert served == [[listening]]

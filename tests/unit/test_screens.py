@@ -1,8 +1,10 @@
 """What a rerun draws is sent at its end; what is slow, and all else, does not wait for it."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from plain_app import screens
@@ -33,8 +35,29 @@ def sent_after(*steps: object, socket_is_gone: bool = False) -> list[list[object
             found.append(list(sent))
 
     found: list[list[object]] = []
-    asyncio.run(screens.WholeScreens(page)({"type": "websocket"}, None, send))
+    asyncio.run(screens.WholeScreens(page, Path())({"type": "websocket"}, None, send))
     return found
+
+
+@pytest.mark.parametrize(
+    ("asked", "rests"),
+    [
+        (BackMsg(rerun_script={}), True),
+        (BackMsg(rerun_script={"is_auto_rerun": True}), False),
+        (BackMsg(load_git_info=True), False),
+    ],
+)
+def test_runs_rest_for_a_person_and_not_for_a_page_that_follows_a_run(tmp_path, asked, rests):
+    async def receive() -> object:
+        return {"type": "websocket.receive", "bytes": asked.SerializeToString()}
+
+    async def page(scope: object, receive: object, send: object) -> None:
+        heard.append(await receive())
+
+    heard: list[object] = []
+    asyncio.run(screens.WholeScreens(page, tmp_path)({"type": "websocket"}, receive, None))
+    assert heard == [asyncio.run(receive())]
+    assert (tmp_path / "quiet").exists() == rests
 
 
 def test_the_parts_of_a_screen_are_sent_together_and_in_order():
