@@ -1,11 +1,13 @@
 """Work in processes of their own: they outlive who started them and leave the screen quick."""
 
 import os
+import queue
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
-from time import sleep, time
+from time import monotonic, sleep, time
 
 import filelock
 
@@ -15,26 +17,95 @@ NICENESS = 19
 QUIET_SECONDS = 0.3
 """How long work rests while somebody waits for a screen."""
 
+STANDBY_SECONDS = 1200.0
+"""How long a process waits for a run."""
+
 WORK_SECONDS = 0.1
 """How long it works before it rests again, however many people press however often."""
 
 _THREADS = ("PLAIN_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def start(*command: str, log: Path, threads: int | None = None) -> "subprocess.Popen[bytes]":
+def start(
+    *command: str, log: Path, threads: int | None = None, stdin: int = subprocess.DEVNULL
+) -> "subprocess.Popen[bytes]":
     """Start `python -m core` with a command, on so many threads, its words added to a log."""
     count = os.environ.get("PLAIN_THREADS", str(threads or n_threads()))
     limits = {**dict.fromkeys(_THREADS, count), "OMP_WAIT_POLICY": "PASSIVE"}
     with log.open("ab") as words:
         return subprocess.Popen(
             [sys.executable, "-m", "core", *command],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=words,
             stderr=words,
             env={**os.environ, **limits},
             start_new_session=True,
             close_fds=True,
         )
+
+
+class Standby:
+    """A process that loads the engine ahead and waits to be told its run: seconds saved.
+
+    It ends with the server, after some minutes without a run, or with the run it was given.
+    """
+
+    def __init__(self) -> None:
+        self._workspace: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._since = 0.0
+
+    def open(self, workspace: Path) -> None:
+        """Have a process ready for a workspace from now on; not if PLAIN_STANDBY is 0."""
+        if os.environ.get("PLAIN_STANDBY") != "0":
+            self._workspace = workspace
+            self.renew()
+
+    def renew(self) -> None:
+        """Start another process where the last one was given a run, or has ended."""
+        if self._workspace is None or self._is_ready():
+            return
+        command = ("stand-by", "--workspace", str(self._workspace))
+        self._process = start(*command, log=Path(os.devnull), stdin=subprocess.PIPE)
+        self._since = monotonic()
+
+    def give(self, workspace: Path, run_id: str) -> "subprocess.Popen[bytes] | None":
+        """Return the process that works on a run from now on, none if none is ready."""
+        process = self._process if workspace == self._workspace and self._is_ready() else None
+        if process is None or process.stdin is None:
+            return None
+        self._process = None
+        try:
+            with process.stdin as told:
+                told.write(run_id.encode())
+        except OSError:  # it has just ended
+            return None
+        return process
+
+    def _is_ready(self) -> bool:
+        is_young = monotonic() - self._since < STANDBY_SECONDS / 2
+        return self._process is not None and is_young and self._process.poll() is None
+
+
+standby = Standby()
+"""Of this process; a server opens it."""
+
+
+def await_run() -> str | None:
+    """Return the run this process is given on its standard input; none after a while."""
+    heard: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=lambda: heard.put(os.read(0, 1000)), daemon=True).start()
+    try:
+        return heard.get(timeout=STANDBY_SECONDS).decode().strip() or None
+    except queue.Empty:
+        return None
+
+
+def log_to(path: Path) -> None:
+    """Add all further words of this process to a log."""
+    with path.open("ab") as words:
+        for stream in (1, 2):
+            os.dup2(words.fileno(), stream)
 
 
 def give_way() -> None:

@@ -80,6 +80,23 @@ def run_training(
     return workspace.runs.get(run.id)
 
 
+def log_of(workspace: Workspace, run_id: str) -> Path:
+    """Return where the words of a run's process go."""
+    return workspace.runs.folder(run_id) / "worker.log"
+
+
+def load_engine() -> None:
+    """Load all that a run needs, by a tiny one."""
+    from core.config import PlainConfig
+    from core.layout import pca_layout
+    from core.trainer import PlainTrainer
+
+    X = np.eye(12, 6, dtype=np.float32) + np.eye(12, 6, -6, np.float32)
+    dataset = CandidateDataset(X, np.tile(np.eye(3, dtype=np.uint8), (4, 1)))
+    for _ in PlainTrainer(PlainConfig.preset("studio", epochs=1)).epochs(dataset):
+        pca_layout(X)
+
+
 def lay_out(workspace: Workspace, run_id: str) -> None:
     """Lay out the map of a run with UMAP, unless that is done."""
     from core.layout import umap_layout
@@ -444,9 +461,11 @@ def _already_running(run_id: str) -> StoreError:
 
 
 def _spawn(workspace: Workspace, run_id: str) -> None:
-    log = workspace.runs.folder(run_id) / "worker.log"
-    command = ("work", run_id, "--workspace", str(workspace.folder))
-    _children.append(background.start(*command, log=log))
+    child = background.standby.give(workspace.folder, run_id)
+    if child is None:
+        command = ("work", run_id, "--workspace", str(workspace.folder))
+        child = background.start(*command, log=log_of(workspace, run_id))
+    _children.append(child)
 
 
 def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:

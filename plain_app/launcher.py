@@ -19,6 +19,7 @@ from time import sleep
 from typing import Any
 from urllib.parse import urlencode
 
+from core import background
 from core.errors import PlainError
 from plain_app.access import LoginGate, Password, is_oidc_configured
 
@@ -114,6 +115,7 @@ def serve(
     port = find_port(port, host)
     folder = workspace.expanduser().absolute()
     os.environ["PLAIN_WORKSPACE"] = str(folder)
+    background.standby.open(folder)
     shown = host if host in LOOPBACK or host not in ANY else "127.0.0.1"
     url = f"http://{shown}:{port}/{_query(data, folder)}"
     print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)

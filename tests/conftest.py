@@ -7,6 +7,7 @@ from pathlib import Path
 for _name in ("OMP_NUM_THREADS", "PLAIN_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("PLAIN_NICENESS", "0")
+os.environ.setdefault("PLAIN_STANDBY", "0")  # the engine is loaded where a test trains, only there
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402

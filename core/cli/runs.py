@@ -45,7 +45,7 @@ def add_to(app: typer.Typer) -> None:
     for command in (train, resume, pause, stop, export, backup, restore):
         app.command()(command)
     app.command("log")(show_log)
-    for child in (work, lay_out, keep_neighbors):
+    for child in (work, stand_by, lay_out, keep_neighbors):
         app.command(hidden=True)(child)
     app.add_typer(runs, name="runs")
 
@@ -223,10 +223,28 @@ def restore(
 
 def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Work on a run as a background process."""
+    from core import background
+
+    background.give_way()
+    _work(_open(workspace), run)
+
+
+def stand_by(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
+    """Load the engine, then work on the run that is named on standard input."""
     from core import background, worker
 
     background.give_way()
-    space = _open(workspace)
+    worker.load_engine()
+    run = background.await_run()
+    if run is not None:
+        space = _open(workspace)
+        background.log_to(worker.log_of(space, run))
+        _work(space, run)
+
+
+def _work(space: Any, run: str) -> None:
+    from core import worker
+
     try:
         worker.run_training(space, run)
     finally:

@@ -8,6 +8,7 @@
     runs/<run id>/                what a run leaves behind
     studies.db, studies/<id>/     trials of studies, and what they leave behind
     backups/plain-<time>.db
+    quiet                         touched when somebody waits for a screen: runs rest a moment
 
 A data set's folder is written under a temporary name and renamed, so it is whole or absent. Its
 fingerprint covers features, candidates, ids and label names; truth, display columns and feature

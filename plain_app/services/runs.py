@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import worker
+from core import background, worker
 from core.config import PRESETS, PlainConfig
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
 from core.store import RunRow, RunState
@@ -86,6 +86,11 @@ def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:
     run = workspace().runs.create(fingerprint, config, name)
     worker.launch(workspace(), run.id)
     return run.id
+
+
+def get_ready() -> None:
+    """Have a process load the engine while somebody thinks about a run's settings."""
+    background.standby.renew()
 
 
 def retrain(run_id: str) -> str:
@@ -206,7 +211,7 @@ def _cells(folder: str, fingerprint: str) -> Cells:
 
 def worker_log(run_id: str, limit: int = 4000) -> str:
     """Return the end of what the run's process printed."""
-    path = workspace().runs.folder(run_id) / "worker.log"
+    path = worker.log_of(workspace(), run_id)
     return path.read_text("utf-8", "replace")[-limit:] if path.exists() else ""
 
 

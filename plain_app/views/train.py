@@ -49,6 +49,7 @@ def draw() -> None:
 
 
 def _draw_new_run(fingerprint: str) -> None:
+    runs.get_ready()
     st.subheader("New run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.new"):
         state.remember("train.preset", state.recall("train.preset") or runs.presets()[0])

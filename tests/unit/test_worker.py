@@ -9,7 +9,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 
-from core import worker
+from core import background, worker
 from core.config import PlainConfig
 from core.errors import StoreError
 from core.review.load import thanks_to_you
@@ -71,6 +71,46 @@ def test_a_run_records_events_results_and_every_epochs_confidences(workspace, de
     assert instances.n_instances == demo.n_instances
     assert labels.n_labels == demo.n_labels
     assert np.load(workspace.runs.folder(run.id) / "layout_pca.npy").shape == (400, 2)
+
+
+@pytest.fixture
+def standby(workspace, monkeypatch):
+    monkeypatch.delenv("PLAIN_STANDBY")
+    monkeypatch.setattr(background, "standby", background.Standby())
+    background.standby.open(workspace.folder)
+    return background.standby
+
+
+def test_a_process_that_stood_by_gives_the_same_bits(workspace, demo, standby):
+    there = queue(workspace, demo, members=2)
+    ready = standby._process
+    worker.launch(workspace, there.id)
+    wait(lambda: workspace.runs.get(there.id).pid is not None)
+    assert workspace.runs.get(there.id).pid == ready.pid
+    assert standby.give(workspace.folder, "another") is None  # it has its run
+    here = queue(workspace, demo, members=2)
+    worker.run_training(workspace, here.id)
+    wait(lambda: workspace.runs.get(there.id).state.is_ended)
+    for mine, its in zip(results(workspace, here), results(workspace, there), strict=True):
+        assert np.array_equal(mine, its)
+    assert worker.log_of(workspace, there.id).exists()
+
+
+def test_a_process_that_stands_by_ends_with_who_started_it(standby):
+    ready = standby._process
+    ready.stdin.close()
+    assert ready.wait(120) == 0
+
+
+def test_a_run_starts_though_the_process_that_stood_by_has_died(workspace, demo, standby):
+    standby._process.kill()
+    standby._process.wait()
+    run = queue(workspace, demo, epochs=1)
+    worker.launch(workspace, run.id)
+    wait(lambda: workspace.runs.get(run.id).state is RunState.FINISHED)
+    standby.renew()
+    assert standby._process.poll() is None
+    standby._process.kill()
 
 
 def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
