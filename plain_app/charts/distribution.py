@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from plain_app.charts import axis, distinct, shades, side_by_side, titled
 
@@ -32,7 +31,7 @@ class TogetherPoints(NamedTuple):
     """How often label `other` is offered where `label` is."""
 
     labels: list[str]
-    table: pd.DataFrame
+    cells: list[tuple[str, str, float]]  # other, label, % of where the label is
     n_labels: int
 
 
@@ -81,23 +80,18 @@ def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> 
     share = counts / np.maximum(np.diag(counts), 1)[:, None]
     labels = distinct([names[j] for j in chosen])
     at, other = np.nonzero(~np.eye(len(chosen), dtype=bool))
-    table = pd.DataFrame(
-        {
-            "label": [labels[i] for i in at],
-            "other": [labels[j] for j in other],
-            "% beside": np.round(100 * share[at, other], 1),
-        }
-    )
-    return TogetherPoints(labels, table, len(names))
+    percent = np.round(100.0 * share[at, other], 1).tolist()
+    pairs = zip(other.tolist(), at.tolist(), percent, strict=True)
+    cells = [(labels[j], labels[i], value) for j, i, value in pairs]
+    return TogetherPoints(labels, cells, len(names))
 
 
 def together_option(points: TogetherPoints) -> dict[str, Any]:
-    values = points.table["% beside"]
-    high = float(values.max()) if len(values) else 1.0
+    high = max((value for *_, value in points.cells), default=1.0)
     heat = {
         "type": "heatmap",
         "dimensions": ["other", "label", "% beside"],
-        "data": points.table[["other", "label", "% beside"]].to_numpy().tolist(),
+        "data": points.cells,
     }
     option = titled(
         _of_all("Offered beside the row's label", points.labels, points.n_labels),

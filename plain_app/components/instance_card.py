@@ -14,11 +14,13 @@ from plain_app.components.evidence_card import evidence_card
 from plain_app.components.links import open_in_review
 from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
+from plain_app.components.switch import switch
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
 INSTANCE, LAST = state.INSTANCE, "explore.last"
+WHY = "Why this confidence"
 
 
 def instance_rows(
@@ -66,15 +68,10 @@ def draw_instance(run_id: str) -> None:
     mark(maps.layout_name(run_id), row, corners, "explore.marks")
     _what(results, row)
     label = _choose_cell(results, row)
-    why, near = st.tabs(
-        ["Why this confidence", "Neighbours"], key="explore.tabs", on_change="rerun"
-    )
-    if why.open:
-        with why:
-            evidence_card(results, row, label, on_open)
-    if near.open:
-        with near:
-            _neighbours(results, row, label)
+    if switch("About", (WHY, "Neighbours"), "explore.about", "tabs") == WHY:
+        evidence_card(results, row, label, on_open)
+    else:
+        _neighbours(results, row, label)
 
 
 def _choose_instance(results: Explored) -> int | None:

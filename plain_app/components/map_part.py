@@ -7,8 +7,10 @@ from plain_app.components.cards import counted, listed
 from plain_app.components.instance_card import draw_instance, instance_rows
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import scatter
+from plain_app.components.sliders import last_move, sliders
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
+from plain_app.services.lens import Slider
 from plain_app.services.maps import Colour, Lasso
 
 COLOURS = {
@@ -19,6 +21,7 @@ COLOURS = {
     "candidates": "Number of candidates",
     "column": "A column of the data",
 }
+TRAVEL = "explore.travel"
 AT_AN_EPOCH = ("confidence", "uncertainty", "doubtful")
 POLL_SECONDS = 2.0
 
@@ -73,12 +76,19 @@ def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
 
 def _draw_epoch(results: Explored, kind: str) -> int | None:
     """Let travel to an epoch; the last one is the end."""
-    last = len(results.history)
-    if last < 2 or kind not in AT_AN_EPOCH or results.version:
+    last = len(results.history) - 1
+    if last < 1 or kind not in AT_AN_EPOCH or results.version:
         return None
     key = f"explore.epoch.{results.run.id}"
-    epoch = st.slider("Epoch", 1, last, last, key=key)
-    return None if epoch == last else epoch
+    move = last_move(TRAVEL)
+    if move is not None:
+        place = move.places["epoch"]
+        state.remember(key, (move.number, place if place < last else None))
+    answered, place = state.recall(key) or (0, None)
+    stops = tuple(str(epoch) for epoch in range(1, last + 2))
+    at = last if place is None else place
+    sliders([Slider("epoch", "Epoch", "Colours as they were", stops, at, last)], answered, TRAVEL)
+    return None if place is None else place + 1
 
 
 @st.fragment(run_every=POLL_SECONDS)

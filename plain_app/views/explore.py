@@ -9,6 +9,7 @@ from plain_app.components.label_part import draw_labels
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.map_part import draw_map
 from plain_app.components.outside_part import draw_outside
+from plain_app.components.switch import switch
 from plain_app.services import explore
 from plain_app.services.explore import Situation
 
@@ -22,17 +23,9 @@ def draw() -> None:
     if run is None or situation not in ("live", "ready"):
         _draw_nothing(situation, run)
     else:
-        part = st.segmented_control(
-            "Part",
-            list(PARTS),
-            default="Map",
-            key="explore.part",
-            label_visibility="collapsed",
-            required=True,
-            bind="query-params",
-        )
+        part = switch("Part", list(PARTS), "explore.part")
         every = TICK_SECONDS if situation == "live" else None
-        st.fragment(PARTS[part or "Map"], run_every=every)(run.id)
+        st.fragment(PARTS[part], run_every=every)(run.id)
     if run is not None and situation in ("working", "live"):
         st.fragment(_await, run_every=TICK_SECONDS)(run.id, situation)
 

@@ -15,6 +15,7 @@ from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.review import review_desk
 from plain_app.components.review_parts import PARTS
+from plain_app.components.switch import switch
 from plain_app.services import explore, review, tokens
 from plain_app.services.workspace import list_annotators
 
@@ -207,14 +208,7 @@ def on_unselect() -> None:
 
 def _draw_parts(run: RunRow, annotator: str) -> None:
     """Draw one of the parts beneath the desk."""
-    part = st.segmented_control(
-        "Part",
-        list(PARTS),
-        default=next(iter(PARTS)),
-        required=True,
-        key="review.part",
-        label_visibility="collapsed",
-    )
+    part = switch("Part", list(PARTS), "review.part")
     with error_guard(f"review.{part}"):
         PARTS[part](run, annotator)
 

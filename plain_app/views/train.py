@@ -23,6 +23,7 @@ from plain_app.components.settings import (
     form_config,
     widget_value,
 )
+from plain_app.components.switch import switch
 from plain_app.services import runs
 from plain_app.services.runs import Standing, Story
 from plain_app.services.workspace import list_datasets, list_runs
@@ -167,17 +168,10 @@ def _draw_live(run_id: str, was_live: bool) -> None:
         told = runs.story(run_id)
         _draw_progress(run, standing, told)
         _draw_ending(run, standing)
-        section = st.segmented_control(
-            "Show",
-            list(SECTIONS),
-            key="train.section",
-            default="Curves",
-            required=True,
-            label_visibility="collapsed",
-        )
+        section = switch("Show", list(SECTIONS), "train.section")
         if not told.epochs:
             return _draw_waiting(standing)
-        return draw_section(section or "Curves", run, told)
+        return draw_section(section, run, told)
 
 
 def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:

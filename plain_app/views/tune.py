@@ -1,12 +1,11 @@
 """Tune: look through other settings at once (lens), or search for better ones (studies)."""
 
-import streamlit as st
-
 from plain_app import state
 from plain_app.components.empty import empty_state
 from plain_app.components.lens_part import draw_lens
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.study_part import draw_search
+from plain_app.components.switch import switch
 from plain_app.services import explore
 
 PARTS = ("Lens", "Search")
@@ -18,16 +17,7 @@ def draw() -> None:
     if chosen.fingerprint is None:
         text = "Settings are tuned on a data set. Load a file or the demo first."
         return empty_state("Nothing to tune yet", text, page=DATA, link="Go to Data")
-    part = st.segmented_control(
-        "Part",
-        PARTS,
-        default=PARTS[0],
-        required=True,
-        key="tune.part",
-        label_visibility="collapsed",
-        bind="query-params",
-    )
-    if part == "Search":
+    if switch("Part", PARTS, "tune.part") == "Search":
         return draw_search(chosen.fingerprint)
     return _draw_lens(chosen.run_id)
 

@@ -8,6 +8,7 @@ from the press of the mouse to the second frame after the awaited thing is there
 """
 
 import asyncio
+import json
 import os
 import sys
 import tempfile
@@ -405,7 +406,8 @@ async def session(server: Server, delay: float, seconds: float) -> list[float]:
             asked = BackMsg()
             state = asked.rerun_script.widget_states.widgets.add()
             state.id = section
-            state.string_array_value.data.append(("Confidences", "Curves")[len(times) % 2])
+            chosen = ("Confidences", "Curves")[len(times) % 2]
+            state.json_trigger_value = json.dumps([{"event": "chosen", "value": chosen}])
             asked.rerun_script.query_string = query
             asked.rerun_script.fragment_id = fragment
             asked.rerun_script.page_name = "train"
@@ -426,8 +428,8 @@ async def answers(socket: Any, asked: Any) -> tuple[str, str]:
         told = ForwardMsg()
         told.ParseFromString(await socket.recv())
         assert not told.delta.new_element.HasField("exception"), told
-        if told.delta.new_element.button_group.id.endswith("-train.section"):
-            section = told.delta.new_element.button_group.id
+        if told.delta.new_element.bidi_component.id.endswith("-train.section"):
+            section = f"$$STREAMLIT_INTERNAL_KEY_{told.delta.new_element.bidi_component.id}__events"
             fragment = told.delta.fragment_id
         if told.HasField("script_finished"):
             return section, fragment

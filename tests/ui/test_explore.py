@@ -42,14 +42,15 @@ def ready(workspace):
     return workspace, run_id
 
 
-def open_view(**state) -> AppTest:
-    """Open the app on Explore, with the newest run chosen."""
+def open_view(part: str = "Map", **state) -> AppTest:
+    """Open a part of Explore, with the newest run chosen."""
     app = AppTest.from_file(str(APP), default_timeout=30).run()
     newest = next(iter(workspace_runs()), None)
     if newest is not None:
         app.selectbox(key="frame.run").set_value(newest)
     for key, value in state.items():
         app.session_state[key] = value
+    app.query_params["explore.part"] = part
     return app.switch_page("views/explore.py").run()
 
 
@@ -128,7 +129,8 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    assert components(app) == ["map", "map_marks", "map_places", *["rows"] * 4, "tour"]
+    parts = ["map", "map_marks", "map_places", *["rows"] * 4, "sliders", "switch", "switch", "tour"]
+    assert components(app) == parts
     assert "UMAP is being computed" in shown(app)
     assert " = **" in shown(app)  # the terms of the evidence and their sum
 
@@ -178,7 +180,8 @@ def test_the_chosen_instance_survives_another_part(ready):
     app = open_view()
     app.text_input(key="explore.instance").set_value("scene-0042").run()
     for part in ("Labels", "Map"):
-        app.segmented_control(key="explore.part").set_value(part).run()
+        app.query_params["explore.part"] = part
+        app.run()
         assert not app.exception
     assert app.text_input(key="explore.instance").value == "scene-0042"
 
@@ -217,14 +220,14 @@ def test_decisions_are_shown_beside_their_candidate(ready):
 
 @pytest.mark.parametrize("shown_graph", ["All candidates", "Resolved labels", "Difference"])
 def test_the_label_graph_draws_in_every_form(ready, shown_graph):
-    app = open_view(**{"explore.part": "Labels", "explore.graph": shown_graph})
+    app = open_view("Labels", **{"explore.graph": shown_graph})
     assert not app.exception
     assert len(app.get("echarts_chart")) == 2
     assert "with both offered" in shown(app)
 
 
 def test_labels_never_offered_are_listed(ready):
-    app = open_view(**{"explore.part": "Outside the candidates"})
+    app = open_view("Outside the candidates")
     assert not app.exception
     assert "never offered" in shown(app)
 
@@ -242,7 +245,8 @@ def test_hostile_names_and_texts_stay_text(workspace):
     finished_run(workspace, data)
     app = open_view()
     for part in ("Labels", "Outside the candidates", "Map"):
-        app.segmented_control(key="explore.part").set_value(part).run()
+        app.query_params["explore.part"] = part
+        app.run()
         assert not app.exception
     app.selectbox(key="explore.colour").set_value("column").run()
     app.text_input(key="explore.instance").set_value("nobody").run()

@@ -64,8 +64,7 @@ def test_without_a_name_it_asks_who_decides(open_review):
 @pytest.mark.parametrize("part", list(PARTS))
 def test_every_part_draws(stage, open_review, part):
     decide(stage, 30)
-    app = open_review()
-    app.segmented_control(key="review.part").set_value(part).run()
+    app = open_review(**{"review.part": part})
     assert not app.exception
     assert desk(app)
 
@@ -98,7 +97,8 @@ def test_the_overlap_is_stored_for_everyone(open_review):
 
 
 def part(app: AppTest, title: str) -> AppTest:
-    return app.segmented_control(key="review.part").set_value(title).run()
+    app.query_params["review.part"] = title
+    return app.run()
 
 
 def test_a_run_without_weights_cannot_be_retrained_and_says_so(stage, open_review):

@@ -44,7 +44,8 @@ def searched(stage, small_demo):
 
 def search_page(open_app, study_id: str = ""):
     app = open_app("tune")
-    app.segmented_control(key="tune.part").set_value("Search").run()
+    app.query_params["tune.part"] = "Search"
+    app.run()
     if study_id:
         app.selectbox(key="tune.study").set_value(study_id).run()
     assert not app.exception
@@ -57,8 +58,8 @@ def test_every_state_draws(stage, open_app, monkeypatch, state, part):
     monkeypatch.setattr(lens, "neighbors_standing", lambda *_: "failed")
     stage.set(state)
     app = open_app("tune")
-    if state != "empty":
-        app.segmented_control(key="tune.part").set_value(part).run()
+    app.query_params["tune.part"] = part
+    app.run()
     assert not app.exception
     assert not app.error
 

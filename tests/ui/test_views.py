@@ -53,7 +53,8 @@ def test_every_view_draws_every_state(stage, open_app, view, state):
 def test_every_section_of_a_run_draws(stage, open_app, state, section):
     stage.set(state)
     app = open_app("train")
-    app.segmented_control(key="train.section").set_value(section).run()
+    app.query_params["train.section"] = section
+    app.run()
     assert not app.exception
 
 
@@ -256,7 +257,8 @@ def test_a_run_is_renamed_and_noted(stage, open_app):
 def test_the_scrubber_goes_to_any_epoch(stage, open_app):
     stage.set("finished")
     app = open_app("train")
-    app.segmented_control(key="train.section").set_value("Confidences").run()
+    app.query_params["train.section"] = "Confidences"
+    app.run()
     assert app.select_slider(key="train.epoch_shown").value == EPOCHS
     app.select_slider(key="train.epoch_shown").set_value(3).run()
     assert not app.exception
@@ -266,7 +268,8 @@ def test_the_scrubber_goes_to_any_epoch(stage, open_app):
 def test_playing_goes_from_epoch_to_epoch(stage, open_app):
     stage.set("finished")
     app = open_app("train")
-    app.segmented_control(key="train.section").set_value("Confidences").run()
+    app.query_params["train.section"] = "Confidences"
+    app.run()
     app.toggle(key="train.play").set_value(True).run()
     first = app.select_slider(key="train.epoch_shown").value
     app.run()

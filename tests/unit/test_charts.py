@@ -67,7 +67,7 @@ def test_cartography_places_cells_by_mean_and_variability():
 def test_together_is_a_share_of_the_row():
     candidates = np.array([[1, 1], [1, 0], [1, 0], [1, 1]], np.uint8)
     points = distribution.together_points(candidates, ["a", "b"])
-    shares = {(row.label, row.other): row[2] for row in points.table.itertuples(index=False)}
+    shares = {(label, other): value for other, label, value in points.cells}
     assert shares == {("a", "b"): 50.0, ("b", "a"): 100.0}
 
 
