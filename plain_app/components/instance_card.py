@@ -14,13 +14,13 @@ from plain_app.components.evidence_card import evidence_card
 from plain_app.components.links import open_in_review
 from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
-from plain_app.components.switch import switch
+from plain_app.components.switch import pick_kept, switch
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
 INSTANCE, LAST = state.INSTANCE, "explore.last"
-WHY = "Why this confidence"
+WHY, CELL = "Why this confidence", "explore.cell.{}"
 
 
 def instance_rows(
@@ -141,13 +141,11 @@ def _choose_cell(results: Explored, row: int) -> int:
     keys = np.where(offered > 0, results.confidences[row], 2 - results.predictions[row])
     order = [int(at) for at in np.argsort(keys, kind="stable")]
     names = results.dataset.label_names
-    chosen = st.selectbox(
-        "Label to explain",
-        order,
-        format_func=lambda at: names[at] if offered[at] else f"{names[at]} (not offered)",
-        key=f"explore.cell.{row}",
-    )
-    return order[0] if chosen is None else chosen
+    titles = [names[at] if offered[at] else f"{names[at]} (not offered)" for at in order]
+    chosen = state.recall(CELL.format(row))
+    at = order.index(chosen) if chosen in order else 0
+    pick_kept("Label to explain", titles, "explore.cell", at, lambda at: on_explain(row, order[at]))
+    return order[at]
 
 
 def _neighbours(results: Explored, row: int, label: int) -> None:
@@ -196,7 +194,7 @@ def on_open(instance: str) -> None:
 
 def on_explain(row: int, label: int) -> None:
     """Explain another candidate of the instance."""
-    state.remember(f"explore.cell.{row}", label)
+    state.remember(CELL.format(row), label)
 
 
 def on_row(key: str, ids: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from plain_app.components.instance_card import draw_instance, instance_rows
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import scatter
 from plain_app.components.sliders import last_move, sliders
+from plain_app.components.switch import pick
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 from plain_app.services.lens import Slider
@@ -59,18 +60,12 @@ def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
     options = {"confidence": results.dataset.label_names, "column": results.colour_columns}
     name = ""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        kind = st.selectbox(
-            "Colour by",
-            kinds,
-            format_func=COLOURS.get,
-            key="explore.colour",
-            bind="query-params",
-            width=200,
-        )
+        titles = [COLOURS[kind] for kind in kinds]
+        kind = kinds[titles.index(pick("Colour by", titles, "explore.colour", 180))]
         if kind in options:
             title = "Label" if kind == "confidence" else "Column"
             key = f"explore.colour_{kind}"
-            name = st.selectbox(title, options[kind], key=key, bind="query-params", width=150)
+            name = st.selectbox(title, options[kind], key=key, bind="query-params", width=130)
         return Colour(kind, name), _draw_epoch(results, kind)
 
 
@@ -87,7 +82,8 @@ def _draw_epoch(results: Explored, kind: str) -> int | None:
     answered, place = state.recall(key) or (0, None)
     stops = tuple(str(epoch) for epoch in range(1, last + 2))
     at = last if place is None else place
-    sliders([Slider("epoch", "Epoch", "Colours as they were", stops, at, last)], answered, TRAVEL)
+    travel = Slider("epoch", "Epoch", "Colours as they were", stops, at, last)
+    sliders([travel], answered, TRAVEL, width=240)
     return None if place is None else place + 1
 
 

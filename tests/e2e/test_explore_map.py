@@ -99,8 +99,7 @@ def wait_for_map(page: Any, part: str = "") -> None:
 
 
 def choose(page: Any, box: str, option: str) -> None:
-    page.get_by_role("combobox", name=box).click()
-    page.get_by_role("option", name=option, exact=True).click()
+    page.get_by_label(box).select_option(option)
 
 
 def draw_circle(page: Any, radius: float = 110) -> None:

@@ -15,10 +15,12 @@ from core.config import PlainConfig
 from core.dataset import CandidateDataset
 from core.demo import load_demo
 from core.store import Decision, RunState, Workspace, files
+from plain_app.components.map_part import COLOURS
 from plain_app.services import explore, maps
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 HOSTILE = "<img src=x onerror=alert(1)> **b** ![](http://example.org/x.png)"
+PART = "bidi_component"
 
 
 @pytest.fixture(autouse=True)
@@ -129,7 +131,7 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["map", "map_marks", "map_places", *["rows"] * 4, "sliders", "switch", "switch", "tour"]
+    parts = ["map", "map_marks", "map_places", *["rows"] * 4, "sliders", *["switch"] * 4, "tour"]
     assert components(app) == parts
     assert "UMAP is being computed" in shown(app)
     assert " = **" in shown(app)  # the terms of the evidence and their sum
@@ -155,9 +157,11 @@ def test_umap_is_preferred_to_pca(ready):
 
 def test_every_colouring_draws(ready):
     app = open_view()
-    for kind in ("uncertainty", "doubtful", "decision", "candidates", "confidence"):
-        app.selectbox(key="explore.colour").set_value(kind).run()
+    for kind, title in COLOURS.items():
+        app.query_params["explore.colour"] = title
+        app.run()
         assert not app.exception
+        assert kind == "column" or any(f"|{kind}|" in str(one.proto) for one in app.get(PART))
 
 
 def test_next_and_previous_step_through_the_instances(ready):
@@ -213,9 +217,9 @@ def test_decisions_are_shown_beside_their_candidate(ready):
             annotator="ann",
         )
     )
-    app = open_view(**{"explore.colour": "decision"})
+    app = open_view()
     assert not app.exception
-    assert any("reject" in str(one.proto) for one in app.get("bidi_component"))
+    assert any("reject" in str(one.proto) for one in app.get(PART))
 
 
 @pytest.mark.parametrize("shown_graph", ["All candidates", "Resolved labels", "Difference"])
@@ -248,7 +252,8 @@ def test_hostile_names_and_texts_stay_text(workspace):
         app.query_params["explore.part"] = part
         app.run()
         assert not app.exception
-    app.selectbox(key="explore.colour").set_value("column").run()
+    app.query_params["explore.colour"] = COLOURS["column"]
+    app.run()
     app.text_input(key="explore.instance").set_value("nobody").run()
     assert not app.exception
     read_as_markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]

@@ -7,7 +7,7 @@ next one only when the answer to it has been drawn.
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import streamlit as st
 
@@ -25,10 +25,12 @@ class Move(NamedTuple):
     places: dict[str, int]
 
 
-def sliders(panel: Sequence[Slider], answered: int, key: str) -> None:
+def sliders(
+    panel: Sequence[Slider], answered: int, key: str, width: int | Literal["stretch"] = "stretch"
+) -> None:
     """Draw the panel; call it last, when what the move `answered` changes has been drawn."""
     data = {"sliders": [one._asdict() for one in panel], "answered": answered}
-    _component()(key=key, data=data, on_moved_change=_nothing)
+    _component()(key=key, data=data, on_moved_change=_nothing, width=width)
 
 
 def last_move(key: str) -> Move | None:

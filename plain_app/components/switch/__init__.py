@@ -1,9 +1,9 @@
-"""A row of names of which one is open, as a component: answers at once, a fifth of the drawing.
+"""Choices of which one is open, as a component: answers at once, a fifth of the drawing.
 
-What is open is in the address, so a link or a reload opens the same.
+What is open is in the address, so a link or a reload opens the same, unless the caller keeps it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -18,23 +18,56 @@ _HERE = Path(__file__).parent
 def switch(
     label: str, options: Sequence[str], key: str, look: Literal["buttons", "tabs"] = "buttons"
 ) -> str:
-    """Draw the names and return the open one, at first the first; the label is for screen readers.
+    """Draw a row of names and return the open one, at first the first.
 
-    The key is the name in the address, too.
+    The label is for screen readers. The key is the name in the address, too.
     """
+    return _in_address(label, options, key, look)
 
-    def on_chosen() -> None:
-        chosen = (state.recall(key) or {}).get("chosen")
+
+def pick(label: str, options: Sequence[str], key: str, width: int) -> str:
+    """Draw a short list to pick from; like `switch` else."""
+    return _in_address(label, options, key, "list", width=width)
+
+
+def pick_kept(
+    label: str, options: Sequence[str], key: str, at: int, on_pick: Callable[[int], None]
+) -> None:
+    """Draw a list to pick from whose choice the caller keeps, by position."""
+    _draw(label, options, key, "list", options[at], lambda name: on_pick(options.index(name)))
+
+
+def _in_address(
+    label: str, options: Sequence[str], key: str, look: str, width: int | None = None
+) -> str:
+    def keep(chosen: str) -> None:
         if chosen == options[0]:
             st.query_params.pop(key, None)
-        elif chosen in options:
+        else:
             st.query_params[key] = chosen
 
     asked = st.query_params.get(key)
     is_open = asked if asked in options else options[0]
-    data = {"label": label, "options": list(options), "open": is_open, "look": look}
-    _component()(key=key, data=data, on_chosen_change=on_chosen)
+    _draw(label, options, key, look, is_open, keep, width)
     return is_open
+
+
+def _draw(
+    label: str,
+    options: Sequence[str],
+    key: str,
+    look: str,
+    is_open: str,
+    keep: Callable[[str], None],
+    width: int | None = None,
+) -> None:
+    def on_chosen() -> None:
+        chosen = (state.recall(key) or {}).get("chosen")
+        if chosen in options:
+            keep(chosen)
+
+    data = {"label": label, "options": list(options), "open": is_open, "look": look}
+    _component()(key=key, data=data, on_chosen_change=on_chosen, width=width or "stretch")
 
 
 @cache
@@ -42,7 +75,7 @@ def _component() -> Any:
     js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("switch.js", "switch.css"))
     return st.components.v2.component(
         "plain_switch",
-        html='<div class="plain-switch" role="tablist"></div>',
+        html='<div class="plain-switch"></div>',
         css=css,
         js=js,
         isolate_styles=False,
