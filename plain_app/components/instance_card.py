@@ -180,7 +180,7 @@ def _draw_neighbours(results: Explored, points: ego.EgoPoints) -> None:
         columns = [Column("", "picture"), *columns]
         rows = [[picture, *row] for picture, row in zip(table["picture"], rows, strict=True)]
     ids = table["instance"].tolist()
-    draw_rows(columns, rows, "explore.neighbours", lambda at: on_open(ids[at]))
+    draw_rows(columns, rows, "explore.neighbours", lambda at: on_open(ids[at]), can_sort=True)
 
 
 def on_step(ids: Sequence[str], row: int | None, step: int) -> None:

@@ -263,7 +263,7 @@ def _draw_preview(dataset: CandidateDataset) -> None:
     pictures = data.picture_columns(table)
     columns = [Column(name, "picture" if name in pictures else "text") for name in table.columns]
     st.caption(f"The first {len(table)} instances")
-    draw_rows(columns, table.to_numpy().tolist(), "data.preview", height=CHART)
+    draw_rows(columns, table.to_numpy().tolist(), "data.preview", can_sort=True, height=CHART)
 
 
 @st.fragment

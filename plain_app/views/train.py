@@ -272,6 +272,7 @@ def _draw_runs(fingerprint: str, run_id: str | None) -> None:
         "train.runs",
         marked=marked,
         on_mark=lambda found: state.remember(MARKED, {rows[at].id for at in found}),
+        can_sort=True,
         height=260,
     )
 

@@ -182,6 +182,12 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
     page.get_by_role("tab", name="Neighbours").click()
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
     keep(page, "neighbours")
+    table = page.locator(".st-key-explore-neighbours")
+    edges = lambda: [float(one) for one in table.locator("td.number").all_inner_texts()]  # noqa: E731
+    given = edges()
+    for order in (sorted(given), sorted(given, reverse=True), given):
+        table.get_by_role("columnheader", name="edge").click()
+        assert edges() == order
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_label("Instance", exact=True)).to_have_value("scene-0001", timeout=WAIT)
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)

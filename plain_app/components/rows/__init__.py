@@ -35,11 +35,12 @@ def draw_rows(
     *,
     marked: Collection[int] = (),
     on_mark: Callable[[list[int]], None] | None = None,
+    can_sort: bool = False,
     height: int = 210,
 ) -> None:
     """Draw a table; `on_pick` is called with the row that was picked, `on_mark` with all marked.
 
-    Rows beyond the height are scrolled to.
+    Rows beyond the height are scrolled to. `can_sort`: a press on a title sorts, in the browser.
     """
 
     def picked() -> None:
@@ -60,6 +61,7 @@ def draw_rows(
         "rows": [list(row) for row in rows],
         "can_pick": on_pick is not None,
         "can_mark": on_mark is not None,
+        "can_sort": can_sort,
         "marked": sorted(marked),
         "height": height,
     }

@@ -14,11 +14,11 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   shown.send = setTriggerValue;
   box.style.maxHeight = `${height}px`;
-  checks(box).forEach((one, at) => (one.checked = marked.includes(at)));
+  for (const one of checks(box)) one.checked = marked.includes(Number(one.value));
 }
 
 const checks = (box) => [...box.querySelectorAll("input")];
-const marks = (box) => checks(box).flatMap((one, at) => (one.checked ? [at] : []));
+const marks = (box) => checks(box).filter((one) => one.checked).map((one) => Number(one.value));
 
 function make(tag, kind = "", text = "") {
   const element = document.createElement(tag);
@@ -27,25 +27,63 @@ function make(tag, kind = "", text = "") {
   return element;
 }
 
-function table({ columns, rows, can_pick, can_mark }, { pick, mark }) {
+function table({ columns, rows, can_pick, can_mark, can_sort }, { pick, mark }) {
   const whole = make("table");
   const head = make("tr");
   if (can_mark) head.append(make("th"));
-  for (const { name, kind } of columns) head.append(make("th", kind, name));
-  whole.append(head);
-  rows.forEach((cells, at) => {
+  const titles = columns.map(({ name, kind }) => make("th", kind, name));
+  head.append(...titles);
+  const lines = rows.map((cells, at) => {
     const row = make("tr");
-    if (can_mark) row.append(marker(cells[0], mark));
+    if (can_mark) row.append(marker(cells[0], at, mark));
     columns.forEach(({ kind }, place) => row.append(cell(kind, cells[place])));
     if (can_pick) makePickable(row, () => pick(at));
-    whole.append(row);
+    return row;
   });
+  whole.append(head, ...lines);
+  if (can_sort)
+    titles.forEach((title, place) => {
+      if (columns[place].name) makeSortable(title, titles, (way) => whole.append(...sorted(lines, rows, place, way)));
+    });
   return whole;
 }
 
-function marker(name, mark) {
+/** A title that is pressed sorts: up, down, and back to the order that was given. */
+function makeSortable(title, titles, sort) {
+  title.classList.add("sortable");
+  title.tabIndex = 0;
+  title.onclick = () => {
+    const next = { ascending: "descending", descending: null }[title.ariaSort];
+    for (const one of titles) one.ariaSort = null;
+    title.ariaSort = next === undefined ? "ascending" : next;
+    sort(title.ariaSort);
+  };
+  title.onkeydown = pressed(title.onclick);
+}
+
+function sorted(lines, rows, place, way) {
+  if (!way) return lines;
+  const sign = way === "ascending" ? 1 : -1;
+  const key = (at) => String(rows[at][place] ?? "");
+  const number = (text) => (text === "" ? NaN : Number(text.replace(/[,%]/g, "")));
+  const order = (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    const apart = number(x) - number(y);
+    return sign * (Number.isNaN(apart) ? x.localeCompare(y, undefined, { numeric: true }) : apart);
+  };
+  return [...rows.keys()].sort(order).map((at) => lines[at]);
+}
+
+const pressed = (act) => (event) => {
+  if (event.key !== "Enter" && event.key !== " ") return;
+  event.preventDefault();
+  act();
+};
+
+function marker(name, at, mark) {
   const [box, check] = [make("td", "check"), make("input")];
   check.type = "checkbox";
+  check.value = at;
   check.ariaLabel = `Mark ${name}`;
   check.onchange = mark;
   box.append(check);
@@ -56,11 +94,7 @@ function makePickable(row, pick) {
   row.classList.add("pickable");
   row.tabIndex = 0;
   row.onclick = pick;
-  row.onkeydown = (event) => {
-    if (event.key !== "Enter" && event.key !== " ") return;
-    event.preventDefault();
-    pick();
-  };
+  row.onkeydown = pressed(pick);
 }
 
 const draw = {
