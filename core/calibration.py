@@ -34,7 +34,6 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.special import expit, gammaln
-from scipy.stats import binom
 
 Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.bool_]
@@ -347,6 +346,8 @@ def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
 
 def _count_false(p: Floats, size: Any, noise: Noise) -> Floats:
     """Return the distribution of the number of false candidates of an instance."""
+    from scipy.stats import binom  # slow to import
+
     n_labels = len(noise.frequency)
     n_false = float((noise.frequency - noise.true_rate).sum())
     groups = [(s, sets) for s, _, sets in _groups(p, size)]

@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
-from sklearn.metrics import roc_auc_score
 
 Rows = Literal["all", "ranked"]
 Floats = npt.NDArray[np.floating[Any]]
@@ -33,6 +31,8 @@ def ranking_metrics(
     truth : (n, L) of 0/1; predictions : (n, L), larger is more likely true
     threshold : predictions above it count as labels in the Hamming loss
     """
+    from scipy.stats import rankdata  # slow to import
+
     T = np.asarray(truth) > 0
     n_labels = T.shape[1]
     n_true = T.sum(axis=1)
@@ -90,6 +90,8 @@ def disambiguation_metrics(
 
 def roc_auc(truth: Binary, confidences: Floats) -> float:
     """Return the area under the ROC curve; NaN when only one kind is there."""
+    from sklearn.metrics import roc_auc_score  # slow to import
+
     if truth.size == 0 or truth.all() or not truth.any():
         return float("nan")
     return float(roc_auc_score(truth, confidences))

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.store import RunState
 from plain_app import state
+from plain_app.components.ahead import load_ahead
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
 from plain_app.components.tour import draw_tour
@@ -76,6 +77,7 @@ def _draw_choices() -> None:
         _choose_run()
         _choose_annotator()
         _offer_tour()
+        load_ahead()
     state.mirror_in_address()
 
 

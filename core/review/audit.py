@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from core.errors import ConfigError
 from core.review.queue import audit_order
@@ -180,7 +180,7 @@ def _lower_bound(count: int, wrong: int, certainty: float) -> float:
     """Return the Clopper-Pearson bound: with this certainty the share of right ones is larger."""
     if count == 0 or wrong == count:
         return 0.0
-    return float(beta.ppf(1 - certainty, count - wrong, wrong + 1))
+    return float(betaincinv(count - wrong, wrong + 1, 1 - certainty))
 
 
 def _fewest_with(wrong: int, precision: float, certainty: float) -> int:

@@ -131,8 +131,8 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["map", "map_marks", "map_places", *["rows"] * 4, "sliders", *["switch"] * 4, "tour"]
-    assert components(app) == parts
+    parts = ["ahead", "map", "map_marks", "map_places", *["rows"] * 4, "sliders"]
+    assert components(app) == [*parts, *["switch"] * 4, "tour"]
     assert "UMAP is being computed" in shown(app)
     assert " = **" in shown(app)  # the terms of the evidence and their sum
 

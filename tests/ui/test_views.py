@@ -7,6 +7,7 @@ import pytest
 from app_stages import EPOCHS, STATES, texts
 
 from core.config import PlainConfig
+from plain_app.components import ahead
 
 VIEWS = ("data", "train", "review", "export")
 SECTIONS = (
@@ -275,3 +276,8 @@ def test_playing_goes_from_epoch_to_epoch(stage, open_app):
     app.run()
     assert not app.exception
     assert app.select_slider(key="train.epoch_shown").value == first + 1
+
+
+def test_the_scripts_to_load_ahead_are_there():
+    found = ahead.scripts()
+    assert [name.split(".")[0] for name in found] == list(ahead.ELEMENTS)
