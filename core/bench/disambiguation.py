@@ -27,6 +27,7 @@ from core.errors import PlainError
 from core.lens import make_propagator
 from core.metrics import disambiguation_metrics
 from core.noise import confusable_candidates, resemblance
+from core.worker import load_engine
 
 Matrix = npt.NDArray[Any]
 Progress = Callable[[str], None]
@@ -74,7 +75,11 @@ class Case:
 def run(
     sets: list[BenchmarkSet], noise: list[str], methods: list[str], seed: int, progress: Progress
 ) -> Iterator[dict[str, Any]]:
-    """Score every method on every case; studio also with decisions."""
+    """Score every method on every case; studio also with decisions.
+
+    The engine is loaded before: seconds are of the work, also those of the first.
+    """
+    load_engine()
     for one in sets:
         for case in Case.all_of(one, noise, seed):
             for name in methods:
