@@ -11,7 +11,9 @@ from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import mark, scatter
+from plain_app.components.sliders import last_move, sliders
 from plain_app.services import histories, runs
+from plain_app.services.lens import Slider
 from plain_app.services.runs import Story
 
 CHART = 250
@@ -20,6 +22,7 @@ ALL = "all labels"
 MAP_TABLE = 480
 PLAY_SECONDS = 0.7
 LASSO = "train.lasso"
+SCRUB, SCRUBBED, ANSWERED = "train.scrub", "train.scrubbed", "train.answered"
 
 
 def draw_section(title: str, run: RunRow, told: Story) -> None:
@@ -52,20 +55,26 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
 
 
 def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
-    epoch = _scrubbed(points.epochs, plays)
-    if len(points.epochs) > 1:
-        state.remember("train.epoch_shown", epoch)
-        st.select_slider("Epoch", points.epochs, key="train.epoch_shown", on_change=on_scrub)
-    st.echarts_chart(evolution.spread_option(points, epoch), height=TALL - 75, key="train.spread")
+    epochs = points.epochs
+    move = last_move(SCRUB)
+    if move is not None:
+        state.remember(SCRUBBED, epochs[min(move.places["epoch"], len(epochs) - 1)])
+        state.remember(ANSWERED, move.number)
+    epoch = _scrubbed(epochs, plays and move is None)
+    if len(epochs) > 1:
+        stops, last = tuple(map(str, epochs)), len(epochs) - 1
+        travel = Slider("epoch", "Epoch", "Travel to any epoch", stops, epochs.index(epoch), last)
+        sliders([travel], state.recall(ANSWERED, 0), SCRUB)
+    st.echarts_chart(evolution.spread_option(points, epoch), height=TALL - 50, key="train.spread")
 
 
 def _scrubbed(epochs: list[int], plays: bool) -> int:
     """Return the epoch to show: the last, unless someone went to another; playing goes on."""
-    wanted = state.recall("train.scrubbed")
+    wanted = state.recall(SCRUBBED)
     if plays:
         at = epochs.index(wanted) if wanted in epochs else -1
         wanted = epochs[(at + 1) % len(epochs)]
-        state.remember("train.scrubbed", wanted)
+        state.remember(SCRUBBED, wanted)
     return wanted if wanted in epochs else epochs[-1]
 
 
@@ -204,10 +213,6 @@ def _cells_table(run: RunRow, chosen: np.ndarray) -> pd.DataFrame:
 
 def on_clear() -> None:
     state.forget(LASSO)
-
-
-def on_scrub() -> None:
-    state.remember("train.scrubbed", state.recall("train.epoch_shown"))
 
 
 SECTIONS = {

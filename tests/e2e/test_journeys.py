@@ -102,10 +102,24 @@ def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
     ):
         section(page, title)
         expect(page.locator(f".st-key-train-{key}")).to_be_visible(timeout=LONG)
+        assert f"train.section={title.replace(' ', '+')}" in page.url
+    travel_to_the_first_epoch(page)
     expect_no_traceback(page)
     if Path(f"/proc/{server.process.pid}/maps").exists():
         assert not re.search("libtorch|faiss", loaded_libraries(server.process.pid))
     assert "Traceback" not in server.errors()
+
+
+def travel_to_the_first_epoch(page) -> None:
+    """A reload finds the section in the address; its scrubber is answered."""
+    section(page, "Confidences")
+    expect(page.locator(".st-key-train-evolution")).to_be_visible(timeout=LONG)
+    page.reload()
+    panel = page.locator(".st-key-train-scrub .panel")
+    expect(panel).to_have_attribute("data-answered", "0", timeout=LONG)
+    page.get_by_role("slider", name="Epoch").press("Home")
+    expect(panel.locator("output")).to_have_text("1")
+    expect(panel).not_to_have_attribute("data-answered", "0", timeout=LONG)
 
 
 def test_a_csv_is_uploaded_mapped_and_trained(serve, open_page, tmp_path):
