@@ -77,7 +77,7 @@ def _draw_epoch(results: Explored, kind: str) -> int | None:
     key = f"explore.epoch.{results.run.id}"
     move = last_move(TRAVEL)
     if move is not None:
-        place = move.places["epoch"]
+        place = move.place("epoch", last)
         state.remember(key, (move.number, place if place < last else None))
     answered, place = state.recall(key) or (0, None)
     stops = tuple(str(epoch) for epoch in range(1, last + 2))

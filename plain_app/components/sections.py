@@ -58,7 +58,7 @@ def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
     epochs = points.epochs
     move = last_move(SCRUB)
     if move is not None:
-        state.remember(SCRUBBED, epochs[min(move.places["epoch"], len(epochs) - 1)])
+        state.remember(SCRUBBED, epochs[move.place("epoch", len(epochs) - 1)])
         state.remember(ANSWERED, move.number)
     epoch = _scrubbed(epochs, plays and move is None)
     if len(epochs) > 1:

@@ -89,7 +89,7 @@ def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
     server = serve("--data", "demo")
     page = open_page(server.url)
     expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
-    start_training(page, 400)
+    start_training(page, 150)
     expect_live(page)
     expect_state(page, "running")
     expect(page.locator(".st-key-train-pause button")).to_be_visible()

@@ -24,6 +24,10 @@ class Move(NamedTuple):
     name: str
     places: dict[str, int]
 
+    def place(self, name: str, last: int) -> int:
+        """Return where a slider with this last stop stands, whatever the browser says."""
+        return min(max(self.places.get(name, last), 0), last)
+
 
 def sliders(
     panel: Sequence[Slider], answered: int, key: str, width: int | Literal["stretch"] = "stretch"
