@@ -1,6 +1,7 @@
 """What every test may use: the shared data beside the project, where it is."""
 
 import os
+import sys
 from pathlib import Path
 
 # Tests run side by side: one thread each, also in the processes they start, or all wait for all.
@@ -14,6 +15,16 @@ import pytest  # noqa: E402
 from postgres import postgres_server, postgres_url  # noqa: E402, F401  (fixtures)
 
 SHARED = Path(__file__).parents[2] / "shared"
+
+
+@pytest.fixture(autouse=True)
+def same_draws_in_any_order(request) -> None:
+    """A test draws the same data whichever tests its process ran before: a module's `RNG` and
+    torch start anew."""
+    if hasattr(request.module, "RNG"):
+        request.module.RNG = np.random.default_rng(0)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")
