@@ -2,15 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 import streamlit as st
 
-from core.store import RunState
+from core.store import DatasetRow
 from plain_app import state
 from plain_app.components.ahead import load_ahead
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
+from plain_app.components.steps import draw_steps
 from plain_app.components.tour import draw_tour
 from plain_app.launcher import DEMO_NAME, OIDC
 from plain_app.services import runs
@@ -34,15 +34,6 @@ STYLE = """<style>
 </style>"""
 
 
-class Step(NamedTuple):
-    """One step of the way from a file to clean labels."""
-
-    title: str
-    needs: str  # what must be there first
-    is_open: bool
-    is_done: bool
-
-
 def main() -> None:
     """Draw the frame and the page that is open."""
     st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
@@ -55,7 +46,7 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     with error_guard("frame"):
         _draw_choices()
-        _draw_steps(pages, page.title)
+        draw_steps(pages, page.title)
     with error_guard("page"):
         page.run()
 
@@ -73,25 +64,23 @@ def _draw_choices() -> None:
     """Draw data set, run and annotator; they are in the address too."""
     state.apply_choices()
     with st.sidebar:
-        _choose_dataset()
+        datasets = {row.fingerprint: row for row in list_datasets()}
+        _choose_dataset(datasets)
         _choose_run()
         _choose_annotator()
-        _offer_tour()
+        _offer_tour(datasets.get(state.current().fingerprint or ""))
         load_ahead()
     state.mirror_in_address()
 
 
-def _offer_tour() -> None:
+def _offer_tour(chosen: DatasetRow | None) -> None:
     """Offer the tour; on other data than the demo it opens the demo first."""
-    chosen = state.current().fingerprint
-    is_demo = any(row.fingerprint == chosen and row.name in DEMO for row in list_datasets())
-    if draw_tour(is_demo):
+    if draw_tour(chosen is not None and chosen.name in DEMO):
         state.remember("data.wants_demo", True)
         st.switch_page(DATA)
 
 
-def _choose_dataset() -> None:
-    rows = {row.fingerprint: row for row in list_datasets()}
+def _choose_dataset(rows: dict[str, DatasetRow]) -> None:
     state.restore_choice(state.DATA, list(rows), next(iter(rows), None))
     st.selectbox(
         "Data set",
@@ -133,38 +122,6 @@ def _choose_annotator() -> None:
         accept_new_options=True,
         help="Who makes the decisions in Review.",
     )
-
-
-def _draw_steps(pages: dict[str, st.Page], here: str) -> None:
-    """Draw the way through the program: where you are, what is done, what is missing.
-
-    The links carry the choices: an address that is right at once need not be changed afterwards.
-    """
-    chosen = state.address()
-    with st.container(horizontal=True, gap="small", key="frame.steps"):
-        for step in _steps():
-            icon = ":material/check_circle:" if step.is_done else ":material/circle:"
-            text = None if step.is_open else f"First: {step.needs}"
-            label = f"**{step.title}**" if step.title == here else step.title
-            page = pages[step.title]
-            st.page_link(page, label=label, icon=icon, help=text, query_params=chosen)
-
-
-def _steps() -> list[Step]:
-    chosen = state.current()
-    has_data = chosen.fingerprint is not None
-    run = runs.get(chosen.run_id) if chosen.run_id else None
-    has_run = run is not None and run.epoch > 0
-    is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
-    return [
-        Step("Data", "", True, has_data),
-        Step("Train", "load data", has_data, is_trained),
-        Step("Explore", "choose a run", has_run, False),
-        Step("Review", "train", is_trained, bool(list_annotators(chosen.fingerprint))),
-        Step("Tune", "load data", has_data, False),
-        Step("Compare", "train twice", has_data, False),
-        Step("Export", "train", is_trained, False),
-    ]
 
 
 main()

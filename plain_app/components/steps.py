@@ -1,0 +1,52 @@
+"""The step line: the way from a file to clean labels, where you are, and what is missing."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import streamlit as st
+
+from core.store import RunState
+from plain_app import state
+from plain_app.services import runs
+from plain_app.services.workspace import list_annotators
+
+
+class Step(NamedTuple):
+    """One step of the way."""
+
+    title: str
+    needs: str  # what must be there first
+    is_open: bool
+    is_done: bool
+
+
+def draw_steps(pages: Mapping[str, st.Page], here: str) -> None:
+    """Draw the way through the program: where you are, what is done, what is missing.
+
+    The links carry the choices: an address that is right at once need not be changed afterwards.
+    """
+    chosen = state.address()
+    with st.container(horizontal=True, gap="small", key="frame.steps"):
+        for step in _steps():
+            icon = ":material/check_circle:" if step.is_done else ":material/circle:"
+            text = None if step.is_open else f"First: {step.needs}"
+            label = f"**{step.title}**" if step.title == here else step.title
+            page = pages[step.title]
+            st.page_link(page, label=label, icon=icon, help=text, query_params=chosen)
+
+
+def _steps() -> list[Step]:
+    chosen = state.current()
+    has_data = chosen.fingerprint is not None
+    run = runs.get(chosen.run_id) if chosen.run_id else None
+    has_run = run is not None and run.epoch > 0
+    is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
+    return [
+        Step("Data", "", True, has_data),
+        Step("Train", "load data", has_data, is_trained),
+        Step("Explore", "choose a run", has_run, False),
+        Step("Review", "train", is_trained, bool(list_annotators(chosen.fingerprint))),
+        Step("Tune", "load data", has_data, False),
+        Step("Compare", "train twice", has_data, False),
+        Step("Export", "train", is_trained, False),
+    ]
