@@ -116,6 +116,23 @@ def is_oidc_configured(folders: tuple[Path, ...] | None = None) -> bool:
     return False
 
 
+class OwnPages:
+    """Refuses websockets that pages of other sites open.
+
+    Streamlit would let in every port of this machine, and for other hosts first ask a service in
+    the internet what this machine's address is.
+    """
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "websocket" and not _is_own(scope):
+            await send({"type": "websocket.close", "code": 4403})
+        else:
+            await self._app(scope, receive, send)
+
+
 class LoginGate:
     """Lets only those with a good cookie pass; gives the others a form."""
 

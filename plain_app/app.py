@@ -1,6 +1,5 @@
 """The frame: navigation, the step line, and the choices that outlive a page."""
 
-import os
 from pathlib import Path
 
 import streamlit as st
@@ -10,9 +9,10 @@ from plain_app import state
 from plain_app.components.ahead import load_ahead
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
+from plain_app.components.login import known_person, require_login
 from plain_app.components.steps import draw_steps
 from plain_app.components.tour import draw_tour
-from plain_app.launcher import DEMO_NAME, OIDC
+from plain_app.launcher import DEMO_NAME
 from plain_app.services import runs
 from plain_app.services.workspace import list_annotators, list_datasets, list_runs
 
@@ -30,6 +30,7 @@ STYLE = """<style>
 .figures b {font-size: 1.3rem; font-weight: 500; font-variant-numeric: tabular-nums;
   white-space: nowrap}
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
+.st-key-login {padding-top: 18vh}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
 </style>"""
 
@@ -39,9 +40,7 @@ def main() -> None:
     st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), icon_image=str(ICON), size="large")
     st.html(STYLE)
-    if os.environ.get(OIDC) and not st.user.is_logged_in:
-        st.button("Log in", key="frame.login", on_click=st.login, type="primary")
-        st.stop()
+    require_login()
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
     with error_guard("frame"):
@@ -109,6 +108,12 @@ def _choose_run() -> None:
 
 
 def _choose_annotator() -> None:
+    person = known_person()
+    if person is not None:
+        state.remember(state.ANNOTATOR, person)
+        st.text_input("Annotator", person, disabled=True, help="As you are logged in.")
+        st.button("Log out", key="frame.logout", on_click=st.logout, type="tertiary")
+        return
     state.restore_annotator()
     chosen = state.current()
     names = list_annotators(chosen.fingerprint)

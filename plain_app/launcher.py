@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 
 from core import background
 from core.errors import PlainError
-from plain_app.access import LoginGate, Password, is_oidc_configured
+from plain_app.access import LoginGate, OwnPages, Password, is_oidc_configured
 
 HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "localhost")
@@ -42,6 +42,7 @@ PINNED: dict[str, Any] = {
     "server.fileWatcherType": "none",
     "server.maxUploadSize": MAX_UPLOAD_MB,
     "browser.gatherUsageStats": False,
+    "logger.hideWelcomeMessage": True,  # to print an address it would ask the internet for it
     "client.allowedOrigins": [],  # no page around ours may give it orders
     "client.showErrorDetails": "type",
     "client.showErrorLinks": False,
@@ -211,9 +212,10 @@ def _run(workspace: Path, host: str, port: int, password: Password | None) -> No
     uvicorn.Server.startup = without_delay(uvicorn.Server.startup)
     from plain_app.screens import WholeScreens
 
-    guards = [Middleware(SecurityHeaders), Middleware(WholeScreens, workspace=workspace)]
+    guards = [Middleware(SecurityHeaders), Middleware(OwnPages)]
     if password is not None:
         guards.append(Middleware(LoginGate, password=password))
+    guards.append(Middleware(WholeScreens, workspace=workspace))
     app = st.App(HERE / "app.py", routes=routes(), middleware=guards)
     known = [] if host in ANY else list(dict.fromkeys([host, *LOOPBACK]))
     address = {"server.address": host, "server.port": port, "server.allowedHosts": known}

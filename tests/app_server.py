@@ -73,14 +73,14 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def wait_for_health(port: str, seconds: float = 40) -> None:
+def wait_for_health(port: str, seconds: float = 40, path: str = "/_stcore/health") -> None:
     end = monotonic() + seconds
     while monotonic() < end:
         with (
             contextlib.suppress(OSError),
             contextlib.closing(HTTPConnection("127.0.0.1", int(port), timeout=1)) as connection,
         ):
-            connection.request("GET", "/_stcore/health")
+            connection.request("GET", path)
             if connection.getresponse().status == 200:
                 return
         sleep(0.1)

@@ -10,8 +10,9 @@ from app_server import CHROMIUM, FLAGS, Server, end_runs
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
+    """Chromium; it ends with the module, for where Playwright is at work asyncio.run is not."""
     if CHROMIUM is None:
         if REQUIRED:
             pytest.fail("no Chromium was found, and PLAIN_BROWSER_TESTS is required")
@@ -29,8 +30,9 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start servers on a temporary workspace; all end with the test."""
     started: list[Server] = []
 
-    def start(*arguments: str) -> Server:
+    def start(*arguments: str, port: str = "") -> Server:
         started.append(Server(tmp_path / "space", *arguments))
+        started[-1].port = port
         return started[-1].start()
 
     yield start

@@ -7,7 +7,7 @@ import pytest
 
 from core.errors import PlainError
 from plain_app import access
-from plain_app.access import LoginGate, Password, is_oidc_configured, write_password
+from plain_app.access import LoginGate, OwnPages, Password, is_oidc_configured, write_password
 
 SECRET = "correct horse battery"
 
@@ -133,6 +133,18 @@ def test_the_form_of_another_site_is_refused(password):
     gate = LoginGate(app, password)
     assert log_in(gate, SECRET, origin="http://evil.example", host="plain.example")[0] == 403
     assert log_in(gate, SECRET, origin="http://plain.example", host="plain.example")[0] == 303
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
+def test_pages_of_other_sites_open_no_websocket(origin):
+    async def inside(scope, receive, send):
+        await send({"type": "websocket.accept", "code": 0})
+
+    guard = OwnPages(inside)
+    assert ask(guard, kind="websocket", origin=origin, host="127.0.0.1:8501")[0] == 4403
+    own = {"origin": "http://127.0.0.1:8501", "host": "127.0.0.1:8501"}
+    assert ask(guard, kind="websocket", **own)[0] == 0
+    assert ask(OwnPages(app), origin=origin, host="127.0.0.1:8501")[2] == b"inside"
 
 
 def test_a_provider_counts_only_when_it_is_fully_named(tmp_path):

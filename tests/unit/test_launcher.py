@@ -38,6 +38,7 @@ def test_the_server_is_pinned_to_safe_settings():
     assert pinned["browser.gatherUsageStats"] is False
     assert pinned["runner.postScriptGC"] is False
     assert pinned["client.allowedOrigins"] == []
+    assert pinned["logger.hideWelcomeMessage"] is True
 
 
 def test_pages_load_nothing_from_elsewhere():
