@@ -1,16 +1,5 @@
 """Runs a training here, or launches the same in a child process that outlives its parent.
 
-A run's folder holds everything but its events:
-
-    instance_graph.npz, label_graph.npz   the graphs, given or built
-    checkpoint.npz                        what training needs to go on, every few seconds
-    confidences.f16                       one row per epoch of all candidate cells, float16
-    predictions.npy, pseudo_labels.npy, confidences.npy    at the end
-    review.npz                            the targets and weights a retraining begins with
-    layout_pca.npy, layout_umap.npy       where instances stand on the map
-    neighbors.npz                         more neighbours than the graph has, for the lens
-    worker.log, worker.lock               of the process at work
-
 Only one process works on a run: it holds `worker.lock`, which the system frees however it dies.
 An active run whose lock is free was interrupted. Everything is written so that doing it again
 changes nothing: events have fixed numbers, confidences fixed places. A resumed run therefore
@@ -19,7 +8,6 @@ repeats what came after its checkpoint and ends bit for bit as if it had not bee
 
 import os
 import subprocess
-import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -32,13 +20,20 @@ import filelock
 import numpy as np
 import numpy.typing as npt
 import psutil
-import scipy.sparse as sp
 
 from core import background
 from core.dataset import CandidateDataset
 from core.errors import PlainError, StopTraining, StoreError
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded
-from core.graphs import InstanceGraph, LabelGraph, Neighbors, build_label_graph, find_neighbors
+from core.graphs import build_label_graph
+from core.results import (
+    give_graphs,
+    keep_graphs,
+    load_graphs,
+    read_checkpoint,
+    read_graphs,
+    write_results,
+)
 from core.store import RunRow, RunState, Workspace, files
 
 CHECKPOINT_SECONDS = 3.0
@@ -47,9 +42,6 @@ POLL_SECONDS = 0.4
 HEARTBEAT_SECONDS = 1.0
 STARTING_SECONDS = 30.0
 """How long a run may be without a process that was launched for it."""
-
-MIN_NEIGHBORS = 50
-"""How many neighbours the lens can go up to at least."""
 
 _children: list[subprocess.Popen[bytes]] = []
 
@@ -97,52 +89,6 @@ def load_engine() -> None:
         pca_layout(X)
 
 
-def lay_out(workspace: Workspace, run_id: str) -> None:
-    """Lay out the map of a run with UMAP, unless that is done."""
-    from core.layout import umap_layout
-
-    run = workspace.runs.get(run_id)
-    target = workspace.runs.folder(run.id) / "layout_umap.npy"
-    if not target.exists():
-        instances, _ = load_graphs(workspace, run.id)
-        start = files.read_array(target.with_name("layout_pca.npy"))
-        files.write_array(target, umap_layout(instances, start, run.config.seed))
-
-
-def keep_neighbors(workspace: Workspace, run_id: str) -> None:
-    """Search more neighbours than a run's graph has, unless that is done: other k, other rho."""
-    from core.network import Standardizer, choose_device
-
-    run = workspace.runs.get(run_id)
-    target = workspace.runs.folder(run.id) / "neighbors.npz"
-    if target.exists():
-        return
-    X = workspace.load_dataset(run.fingerprint).features
-    standardized = Standardizer.fit(X, run.config.standardize).apply(X)
-    found = find_neighbors(
-        standardized,
-        max(MIN_NEIGHBORS, 3 * run.config.k),
-        seed=run.config.seed,
-        device=str(choose_device(run.config.device)),
-    )
-    files.write_arrays(
-        target,
-        cosines=found.cosines,
-        rows=found.rows.astype(np.int32),
-        search=np.array(found.search),
-        recall=np.array(np.nan if found.recall is None else found.recall),
-    )
-
-
-def load_neighbors(workspace: Workspace, run_id: str) -> Neighbors | None:
-    """Return what `keep_neighbors` found; none before."""
-    path = workspace.runs.folder(workspace.runs.get(run_id).id) / "neighbors.npz"
-    if not path.exists():
-        return None
-    kept = files.read_arrays(path)
-    return Neighbors(kept["cosines"], kept["rows"], str(kept["search"]), float(kept["recall"]))
-
-
 def launch(workspace: Workspace, run_id: str) -> None:
     """Start a run in a child process of its own, or let it wait in the queue."""
     run = workspace.runs.get(run_id)
@@ -183,52 +129,11 @@ def stop(workspace: Workspace, run_id: str) -> None:
     with _locked(workspace.runs.folder(run.id)):
         last = workspace.runs.last_seq(run.id)
         ended = RunEnded(state="stopped", epochs=run.epoch, seconds=0.0)
-        checkpoint = _checkpoint(workspace, run)
+        checkpoint = read_checkpoint(workspace, run)
         if checkpoint is not None:
             checkpoint["confidence"] = _calibrated(workspace, run, checkpoint)
-            _write_results(workspace.runs.folder(run.id), checkpoint)
+            write_results(workspace.runs.folder(run.id), checkpoint)
         workspace.runs.finish(run.id, RunState.STOPPED, last_events=[(last + 1, ended)])
-
-
-def confidence_history(workspace: Workspace, run_id: str) -> npt.NDArray[np.float16]:
-    """Return the confidences of all candidate cells by epoch, (epochs, cells), memory-mapped.
-
-    Cells are in row-major order of the candidate matrix. Only epochs whose events are stored count.
-    """
-    run = workspace.runs.get(run_id)
-    path = workspace.runs.folder(run.id) / "confidences.f16"
-    n_cells = next(
-        row.n_candidates for row in workspace.datasets() if row.fingerprint == run.fingerprint
-    )
-    n_epochs = (
-        min(run.epoch, path.stat().st_size // (2 * n_cells)) if path.exists() and n_cells else 0
-    )
-    if not n_epochs:
-        return np.empty((0, n_cells), np.float16)
-    return np.memmap(path, np.float16, "r", shape=(n_epochs, n_cells))
-
-
-def load_graphs(workspace: Workspace, run_id: str) -> tuple[InstanceGraph, LabelGraph]:
-    """Return the graphs a run works on."""
-    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
-    instances, labels = _read_graphs(folder)
-    if instances is None or labels is None:
-        raise StoreError("This run has no graphs yet.", run_id, "Wait until they are built.")
-    return instances, labels
-
-
-def give_graphs(
-    workspace: Workspace,
-    run_id: str,
-    instance_graph: InstanceGraph | None = None,
-    label_graph: LabelGraph | None = None,
-) -> None:
-    """Have a queued run use these graphs instead of those built from its data."""
-    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
-    if instance_graph is not None:
-        _write_instance_graph(folder, instance_graph)
-    if label_graph is not None:
-        _write_label_graph(folder, label_graph)
 
 
 def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
@@ -242,7 +147,7 @@ def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
     from core.review.load import load_reviewer
 
     run = workspace.runs.get(run_id)
-    checkpoint = _checkpoint(workspace, run) if run.state.is_ended else None
+    checkpoint = read_checkpoint(workspace, run) if run.state.is_ended else None
     if checkpoint is None:
         raise StoreError("This run has no results to go on from.", run.id, "Choose an ended run.")
     reviewer = load_reviewer(workspace, run)
@@ -262,12 +167,6 @@ def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
     return new
 
 
-def retrained_from(workspace: Workspace, run_id: str) -> str | None:
-    """Return the run whose weights this one began with; none where it began anew."""
-    path = workspace.runs.folder(workspace.runs.get(run_id).id) / "review.npz"
-    return str(files.read_arrays(path)["run"]) if path.exists() else None
-
-
 def _train(
     workspace: Workspace,
     run: RunRow,
@@ -284,7 +183,7 @@ def _train(
     folder = workspace.runs.folder(run.id)
     record = _Record(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
-    instances, labels = _read_graphs(folder)
+    instances, labels = read_graphs(folder)
     reviewed = folder / "review.npz"
     warm = files.read_arrays(reviewed) if reviewed.exists() else {}
     try:
@@ -293,13 +192,13 @@ def _train(
             instance_graph=instances,
             label_graph=labels,
             between=control.between,
-            resume=_checkpoint(workspace, run),
+            resume=read_checkpoint(workspace, run),
             targets=warm.get("targets"),
             theta=warm.get("theta"),
         )
         for event in events:
             if isinstance(event, GraphsBuilt):
-                _keep_graphs(folder, dataset, trainer, run.config.seed)
+                keep_graphs(folder, dataset, trainer, run.config.seed)
             if isinstance(event, RunEnded):
                 record.end(event, trainer.checkpoint())
             else:
@@ -346,7 +245,7 @@ class _Record:
     def end(self, event: RunEnded, checkpoint: dict[str, npt.NDArray[Any]]) -> None:
         """Write the results, then the end: an ended run has all its files."""
         self._flush(durable=True)
-        _write_results(self._folder, checkpoint)
+        write_results(self._folder, checkpoint)
         os.fsync(self._history.fileno())
         self._history.close()
         last = (event.epochs + 2, event)
@@ -468,19 +367,6 @@ def _spawn(workspace: Workspace, run_id: str) -> None:
     _children.append(child)
 
 
-def _checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:
-    """Return the last checkpoint, unless it is damaged or knows epochs whose events were lost."""
-    path = workspace.runs.folder(run.id) / "checkpoint.npz"
-    if not path.exists():
-        return None
-    try:
-        checkpoint = files.read_arrays(path)
-    except StoreError as error:
-        print(f"{error}\nThe run begins anew.", file=sys.stderr)
-        return None
-    return checkpoint if int(checkpoint["epoch"]) <= workspace.runs.get(run.id).epoch else None
-
-
 def _calibrated(
     workspace: Workspace, run: RunRow, checkpoint: dict[str, npt.NDArray[Any]]
 ) -> npt.NDArray[np.float32]:
@@ -492,55 +378,3 @@ def _calibrated(
         propagator = make_propagator(run.config, *load_graphs(workspace, run.id))
     Y = workspace.load_dataset(run.fingerprint).candidates.astype(np.float32)
     return confidences(propagator, Y, checkpoint["Y_hat"])
-
-
-def _write_results(folder: Path, checkpoint: dict[str, npt.NDArray[Any]]) -> None:
-    names = {"Y_hat": "predictions", "Z": "pseudo_labels", "confidence": "confidences"}
-    for key, name in names.items():
-        files.write_array(folder / f"{name}.npy", checkpoint[key])
-    files.write_arrays(folder / "checkpoint.npz", **checkpoint)
-
-
-def _keep_graphs(folder: Path, dataset: CandidateDataset, trainer: Any, seed: int) -> None:
-    from core.layout import pca_layout
-
-    if not (folder / "instance_graph.npz").exists():
-        _write_instance_graph(folder, trainer.instance_graph)
-    if not (folder / "label_graph.npz").exists():
-        _write_label_graph(folder, trainer.label_graph)
-    if not (folder / "layout_pca.npy").exists():
-        files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
-
-
-def _write_instance_graph(folder: Path, graph: InstanceGraph) -> None:
-    A = graph.affinity
-    files.write_arrays(
-        folder / "instance_graph.npz",
-        data=A.data,
-        indices=A.indices,
-        indptr=A.indptr,
-        normalized=graph.normalized.data,
-        search=np.array(graph.search),
-        recall=np.array(np.nan if graph.recall is None else graph.recall),
-    )
-
-
-def _write_label_graph(folder: Path, graph: LabelGraph) -> None:
-    arrays = {"weights": graph.weights, "normalized": graph.normalized}
-    files.write_arrays(folder / "label_graph.npz", **arrays)
-
-
-def _read_graphs(folder: Path) -> tuple[InstanceGraph | None, LabelGraph | None]:
-    instances = labels = None
-    if (folder / "instance_graph.npz").exists():
-        g = files.read_arrays(folder / "instance_graph.npz")
-        n = len(g["indptr"]) - 1
-        recall = None if np.isnan(g["recall"]) else float(g["recall"])
-        A, W = (
-            sp.csr_array((g[name], g["indices"], g["indptr"]), shape=(n, n))
-            for name in ("data", "normalized")
-        )
-        instances = InstanceGraph(A, W, str(g["search"]), recall)
-    if (folder / "label_graph.npz").exists():
-        labels = LabelGraph(**files.read_arrays(folder / "label_graph.npz"))
-    return instances, labels

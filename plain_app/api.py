@@ -47,13 +47,13 @@ def _endpoint(name: str) -> Callable[[Request], Any]:
 
 
 def _act(name: str, token: str, body: dict[str, Any]) -> dict[str, Any]:
-    from plain_app.services import review, tokens  # their caches need the server to be there
+    from plain_app.services import desk, tokens  # their caches need the server to be there
 
     actions = {
-        "decisions": review.save,
-        "questions": review.questions,
-        "progress": review.progress,
-        "ripple": review.preview,
+        "decisions": desk.save,
+        "questions": desk.questions,
+        "progress": desk.progress,
+        "ripple": desk.preview,
     }
     try:
         claims = tokens.check(token)

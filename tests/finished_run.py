@@ -13,8 +13,8 @@ from core.graphs import InstanceGraph, build_label_graph
 from core.layout import pca_layout
 from core.lens import make_propagator
 from core.propagation import Propagator
+from core.results import give_graphs
 from core.store import RunState, Workspace, files
-from core.worker import give_graphs
 
 EPOCHS = 4
 

@@ -76,7 +76,7 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
-    from core import worker
+    from core import results, worker
     from core.config import PlainConfig
     from core.graphs import read_instance_graph, read_label_graph
 
@@ -94,7 +94,7 @@ def train(
         with working("Storing the data …"):
             fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
         run = space.runs.create(fingerprint, config, name)
-        worker.give_graphs(space, run.id, instances, labels)
+        results.give_graphs(space, run.id, instances, labels)
     else:
         run = space.runs.get(resume_run)
     if background:
@@ -243,29 +243,29 @@ def stand_by(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
 
 
 def _work(space: Any, run: str) -> None:
-    from core import worker
+    from core import results, worker
 
     try:
         worker.run_training(space, run)
     finally:
         worker.tend(space)
-    worker.lay_out(space, run)
+    results.lay_out(space, run)
 
 
 def lay_out(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Lay out the map of a run as a background process."""
-    from core import background, worker
+    from core import background, results
 
     background.give_way()
-    worker.lay_out(_open(workspace), run)
+    results.lay_out(_open(workspace), run)
 
 
 def keep_neighbors(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Search more neighbours for a run as a background process."""
-    from core import background, worker
+    from core import background, results
 
     background.give_way()
-    worker.keep_neighbors(_open(workspace), run)
+    results.keep_neighbors(_open(workspace), run)
 
 
 @runs.callback(invoke_without_command=True)

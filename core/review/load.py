@@ -17,8 +17,8 @@ def load_reviewer(
     workspace: Workspace, run: RunRow, decisions: Iterable[Verdict] | None = None
 ) -> Reviewer:
     """Return the reviewer of a run with results, with these decisions or those that stand now."""
+    from core.results import confidence_history, load_graphs
     from core.tuning import dependence
-    from core.worker import confidence_history, load_graphs
 
     predictions = workspace.runs.folder(run.id) / "predictions.npy"
     if not predictions.exists():
@@ -38,7 +38,7 @@ def load_reviewer(
 
 def thanks_to_you(workspace: Workspace, run: RunRow) -> Difference:
     """Return what a retraining with decisions changed: the run before without them, then it."""
-    from core.worker import retrained_from
+    from core.results import retrained_from
 
     before = retrained_from(workspace, run.id)
     if before is None:

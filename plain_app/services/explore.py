@@ -19,8 +19,9 @@ from core.dataset import CandidateDataset
 from core.errors import PlainError
 from core.graphs import InstanceGraph, LabelGraph, build_label_graph
 from core.propagation import Evidence, Propagator
+from core.results import confidence_history, load_graphs
 from core.store import RunRow, RunState, files
-from core.worker import confidence_history, is_interrupted, load_graphs
+from core.worker import is_interrupted
 from plain_app.charts import labels as label_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
 from plain_app.services.workspace import workspace

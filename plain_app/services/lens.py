@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import background, worker
+from core import background
 from core.config import PlainConfig
 from core.errors import ConfigError
 from core.graphs import Neighbors
 from core.lens import Lens
 from core.metrics import roc_auc
+from core.results import load_neighbors
 from core.store import RunRow
 from core.tuning.objectives import Verdicts, read_verdicts
 from plain_app.charts.lens import EffectPoints, SweepPoints, effect_points, sweep_points
@@ -181,7 +182,7 @@ def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
         np.asarray(results.predictions),
         results.instance_graph,
         results.label_graph,
-        worker.load_neighbors(workspace(), run_id) if has_neighbors else None,
+        load_neighbors(workspace(), run_id) if has_neighbors else None,
     )
     return Desk(results.run, results, lens, _stops(config, lens.neighbors))
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import background, worker
+from core import background, results, worker
 from core.config import PRESETS, PlainConfig
 from core.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
 from core.store import RunRow, RunState
@@ -102,7 +102,7 @@ def retrain(run_id: str) -> str:
 
 def retrained_from(run_id: str) -> RunRow | None:
     """Return the run that this one went on from, if any."""
-    before = worker.retrained_from(workspace(), run_id)
+    before = results.retrained_from(workspace(), run_id)
     return None if before is None else get(before)
 
 
@@ -194,7 +194,7 @@ def stage_seconds(told: Story) -> dict[str, float]:
 
 def history(run_id: str) -> npt.NDArray[np.float16]:
     """Return the confidences of candidate cells by epoch, (epochs, cells), memory-mapped."""
-    return worker.confidence_history(workspace(), run_id)
+    return results.confidence_history(workspace(), run_id)
 
 
 def cells(fingerprint: str) -> Cells:

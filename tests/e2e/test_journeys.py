@@ -313,7 +313,7 @@ def take(page, folder: Path, name: str, scheme: str) -> None:
         page.set_viewport_size({"width": width, "height": height})
         expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
         page.evaluate("document.fonts.ready.then(() => 0)")
-        page.evaluate("() => new Promise(done => setTimeout(done, 700))")  # charts follow the size
+        page.evaluate("() => new Promise(done => setTimeout(done, 400))")  # charts follow the size
         page.screenshot(path=folder / f"screenshot-{name}-{scheme}{suffix}.png")
         too_wide = "document.documentElement.scrollWidth > window.innerWidth"
         assert not page.evaluate(too_wide)

@@ -10,10 +10,10 @@ from playwright.sync_api import expect
 from core import tuning
 from core.config import PlainConfig
 from core.demo import load_demo
+from core.results import keep_neighbors
 from core.store import Workspace
 from core.tuning import StudySettings
 from core.tuning.search import work
-from core.worker import keep_neighbors
 from plain_app.components.links import instance_address, trial_address
 
 pytestmark = pytest.mark.e2e

@@ -8,10 +8,10 @@ from finished_run import finished_run
 
 from core import tuning
 from core.config import PlainConfig
+from core.results import keep_neighbors
 from core.store import Decision
 from core.tuning import StudySettings
 from core.tuning.search import work
-from core.worker import keep_neighbors
 from plain_app.services import lens
 
 FAST = PlainConfig(epochs=2, device="cpu")

@@ -61,7 +61,7 @@ def test_bad_arguments_are_a_message_and_exit_code_two(arguments, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "module", ["services.data", "services.runs", "services.histories", "services.review"]
+    "module", ["services.data", "services.runs", "services.histories", "services.desk"]
 )
 def test_importing_services_loads_neither_torch_nor_faiss(module):
     code = f"import sys, plain_app.{module}; print(sorted({{'torch', 'faiss'}} & set(sys.modules)))"

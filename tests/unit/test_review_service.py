@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from core.errors import PlainError
 from core.store import Workspace
 from plain_app import api
-from plain_app.services import review, tokens, trust
+from plain_app.services import desk, review, tokens, trust
 
 HOST = "127.0.0.1:8501"
 
@@ -81,32 +81,32 @@ def test_questions_are_answered_and_not_asked_again(space, claims):
         (one["instance_id"], one["label"]) for one in sent
     }
     assert {(one.annotator, one.run_id) for one in stored} == {("ann", claims.run_id)}
-    again = review.questions(claims, {"order": "doubtful"})
+    again = desk.questions(claims, {"order": "doubtful"})
     assert first["key"] not in {one["key"] for one in again["items"]}
     assert again["progress"]["decided"] == len(sent)
 
 
 def test_the_same_answer_sent_twice_is_stored_once(space, claims):
-    item = review.questions(claims, {})["items"][0]
+    item = desk.questions(claims, {})["items"][0]
     body = {"decisions": [decision(item)]}
-    assert review.save(claims, body) == review.save(claims, body)
+    assert desk.save(claims, body) == desk.save(claims, body)
     assert space.decisions.count(claims.fingerprint) == 1
 
 
 def test_two_annotators_never_get_the_same_instance(space, claims):
     lanes = [
-        {one["key"] for one in review.questions(claims._replace(annotator=who), {})["items"]}
+        {one["key"] for one in desk.questions(claims._replace(annotator=who), {})["items"]}
         for who in ("ann", "bob", "cem")
     ]
-    assert all(len(lane) == review.AHEAD for lane in lanes)
-    assert len(set.union(*lanes)) == 3 * review.AHEAD
+    assert all(len(lane) == desk.AHEAD for lane in lanes)
+    assert len(set.union(*lanes)) == 3 * desk.AHEAD
 
 
 def test_a_second_person_is_asked_the_same_when_overlap_is_asked_for(space, claims):
     review.set_overlap(1.0)
-    item = review.questions(claims, {})["items"][0]
-    review.save(claims, {"decisions": [decision(item)]})
-    other = review.questions(claims._replace(annotator="bob"), {})["items"][0]
+    item = desk.questions(claims, {})["items"][0]
+    desk.save(claims, {"decisions": [decision(item)]})
+    other = desk.questions(claims._replace(annotator="bob"), {})["items"][0]
     assert other["key"] == item["key"]
     assert [cell["label"] for cell in other["cells"] if cell["asked"]] == [
         item["cells"][0]["label"]
@@ -116,9 +116,9 @@ def test_a_second_person_is_asked_the_same_when_overlap_is_asked_for(space, clai
 
 def test_decisions_settle_and_undoing_them_opens_again(space, claims, demo):
     before = review.standing(claims.run_id)
-    items = review.questions(claims, {"order": "doubtful"})["items"]
+    items = desk.questions(claims, {"order": "doubtful"})["items"]
     sent = [decision(one, at) for one in items for at in range(len(one["cells"]))]
-    review.save(claims, {"decisions": sent[:150]})
+    desk.save(claims, {"decisions": sent[:150]})
     after = review.standing(claims.run_id)
     assert after.n_decided == 150
     assert after.annotators == {"ann": 150}
@@ -127,25 +127,25 @@ def test_decisions_settle_and_undoing_them_opens_again(space, claims, demo):
 
 
 def test_same_question_is_one_label_and_near_instances(space, claims, demo):
-    pages = review.questions(claims, {"mode": "same", "labels": [demo.label_names[3]]})["items"]
+    pages = desk.questions(claims, {"mode": "same", "labels": [demo.label_names[3]]})["items"]
     (page,) = pages
     assert {cell["label"] for cell in page["cells"]} == {demo.label_names[3]}
-    assert len({cell["id"] for cell in page["cells"]}) == review.TILES
+    assert len({cell["id"] for cell in page["cells"]}) == desk.TILES
 
 
 def test_filters_choose_instances_and_labels(space, claims, demo):
     key = review.open_selection(demo.ids[:5])
-    found = review.questions(claims, {"selection": key, "labels": [demo.label_names[0]]})["items"]
+    found = desk.questions(claims, {"selection": key, "labels": [demo.label_names[0]]})["items"]
     assert {one["key"] for one in found} <= set(demo.ids[:5])
     asked = {cell["label"] for one in found for cell in one["cells"] if cell["asked"]}
     assert asked <= {demo.label_names[0]}
 
 
 def test_a_preview_moves_nothing(space, claims):
-    item = review.questions(claims, {"order": "doubtful"})["items"][0]
+    item = desk.questions(claims, {"order": "doubtful"})["items"][0]
     cell = item["cells"][0]
     body = {"instance_id": cell["id"], "label": cell["label"], "verdict": "keep"}
-    told = review.preview(claims, body)
+    told = desk.preview(claims, body)
     assert told["total"] >= len(told["moved"]) > 0
     assert space.decisions.count(claims.fingerprint) == 0
 
@@ -161,9 +161,9 @@ def test_a_preview_moves_nothing(space, claims):
     ],
 )
 def test_what_does_not_fit_is_refused_and_the_rest_is_stored(space, claims, change, why):
-    good, bad = review.questions(claims, {})["items"][:2]
+    good, bad = desk.questions(claims, {})["items"][:2]
     sent = [decision(good), {**decision(bad), **change}]
-    told = review.save(claims, {"decisions": sent})
+    told = desk.save(claims, {"decisions": sent})
     assert told["saved"] == [sent[0]["uid"]]
     assert why in told["refused"][0]["why"]
     assert space.decisions.count(claims.fingerprint) == 1
@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused_and_the_rest_is_stored(space, claims, chan
     ],
 )
 def test_strangers_are_refused(space, claims, headers, status):
-    item = review.questions(claims, {})["items"][0]
+    item = desk.questions(claims, {})["items"][0]
     given = {"x-plain-token": tokens.issue(claims), **headers}
     assert ask("decisions", {"decisions": [decision(item)]}, **given)[0] == status
     assert space.decisions.count(claims.fingerprint) == 0
@@ -214,26 +214,26 @@ def test_a_token_outlives_the_server_but_not_the_workspace(space, claims, tmp_pa
 
 
 def test_what_a_desk_drops_is_free_for_others_unless_it_was_answered(space, claims):
-    items = review.questions(claims, {})["items"]
+    items = desk.questions(claims, {})["items"]
     names = [one["key"] for one in items]
-    review.save(claims, {"decisions": [decision(items[0])]})
-    other = review.questions(claims, {"dropped": names, "order": "false_first"})
+    desk.save(claims, {"decisions": [decision(items[0])]})
+    other = desk.questions(claims, {"dropped": names, "order": "false_first"})
     held = {one["key"] for one in other["items"]}
     bob = claims._replace(annotator="bob")
-    free = {one["key"] for one in review.questions(bob, {})["items"]}
+    free = {one["key"] for one in desk.questions(bob, {})["items"]}
     assert len(free & set(names)) > 10
     assert names[0] not in free
     assert not held & free
 
 
 def test_agreement_is_right_to_the_digit(space, claims):
-    cells = [(one, 0) for one in review.questions(claims, {"order": "audit"})["items"][:4]]
+    cells = [(one, 0) for one in desk.questions(claims, {"order": "audit"})["items"][:4]]
     for who, verdicts in (("ann", "kkrr"), ("bob", "krrr")):
         said = [
             decision(item, at, uid=f"{who}{place}", verdict={"k": "keep", "r": "reject"}[verdict])
             for place, ((item, at), verdict) in enumerate(zip(cells, verdicts, strict=True))
         ]
-        review.save(claims._replace(annotator=who), {"decisions": said})
+        desk.save(claims._replace(annotator=who), {"decisions": said})
     everything = trust.agreement_table(claims.fingerprint).iloc[0]
     assert (everything["shared cells"], everything["disagreed"]) == (4, 1)
     assert everything["kappa"] == pytest.approx((3 / 4 - 1 / 2) / (1 - 1 / 2))

@@ -12,6 +12,7 @@ import pytest
 from core import background, worker
 from core.config import PlainConfig
 from core.errors import StoreError
+from core.results import confidence_history, give_graphs, load_graphs, retrained_from
 from core.review.load import thanks_to_you
 from core.store import Decision, RunState, Workspace
 
@@ -63,11 +64,11 @@ def test_a_run_records_events_results_and_every_epochs_confidences(workspace, de
     stored = workspace.runs.events_after(run.id)
     assert [seq for seq, _ in stored] == list(range(8))
     assert [event for _, event in stored] == told
-    history = worker.confidence_history(workspace, run.id)
+    history = confidence_history(workspace, run.id)
     assert history.shape == (5, demo.candidates.sum())
     confidences = results(workspace, run)[2]
     assert np.array_equal(history[-1], confidences[demo.candidates > 0].astype(np.float16))
-    instances, labels = worker.load_graphs(workspace, run.id)
+    instances, labels = load_graphs(workspace, run.id)
     assert instances.n_instances == demo.n_instances
     assert labels.n_labels == demo.n_labels
     assert np.load(workspace.runs.folder(run.id) / "layout_pca.npy").shape == (400, 2)
@@ -148,7 +149,7 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     assert [event.epoch for _, event in events if event.kind == "epoch"] == list(
         range(1, epochs + 1)
     )
-    one, other = (worker.confidence_history(workspace, run.id) for run in (whole, broken))
+    one, other = (confidence_history(workspace, run.id) for run in (whole, broken))
     assert np.array_equal(one, other)
 
 
@@ -236,9 +237,9 @@ def test_given_graphs_are_used(workspace, demo):
 
     run = queue(workspace, demo, epochs=1)
     graph = build_instance_graph(np.random.default_rng(0).random((demo.n_instances, 3)), k=3)
-    worker.give_graphs(workspace, run.id, instance_graph=graph)
+    give_graphs(workspace, run.id, instance_graph=graph)
     worker.run_training(workspace, run.id)
-    used, _ = worker.load_graphs(workspace, run.id)
+    used, _ = load_graphs(workspace, run.id)
     assert (used.affinity != graph.affinity).nnz == 0
 
 
@@ -259,8 +260,8 @@ def test_a_reviewed_run_is_retrained_from_its_weights_with_the_decisions(workspa
     warm = worker.retrain(workspace, run.id)
     ended = worker.run_training(workspace, warm.id)
     assert (ended.state, ended.epoch, ended.config.epochs) == ("finished", 2, 2)
-    assert worker.retrained_from(workspace, warm.id) == run.id
-    assert worker.retrained_from(workspace, run.id) is None
+    assert retrained_from(workspace, warm.id) == run.id
+    assert retrained_from(workspace, run.id) is None
     rejected = tuple(cells[demo.truth[cells[:, 0], cells[:, 1]] == 0].T)
     _, before, _ = results(workspace, run)
     _, after, _ = results(workspace, warm)

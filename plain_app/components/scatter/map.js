@@ -137,7 +137,9 @@ function createMap(root) {
 
   function paintAxes(pen) {
     pen.font = `11px ${theme.font}`;
-    pen.fillStyle = theme.text;
+    Object.assign(pen, { fillStyle: theme.text, strokeStyle: theme.background });
+    Object.assign(pen, { lineWidth: 4, lineJoin: "round" });
+    const write = (text, x, y) => (pen.strokeText(text, x, y), pen.fillText(text, x, y)); // over points
     const axis = ({ name, ticks }, isX) => {
       pen.globalAlpha = 0.12;
       for (const [at] of ticks) {
@@ -145,14 +147,14 @@ function createMap(root) {
         if (isX) pen.fillRect(Math.round(x), 0, 1, view.height);
         else pen.fillRect(0, Math.round(y), view.width, 1);
       }
-      pen.globalAlpha = 0.75;
+      pen.globalAlpha = 0.85;
       for (const [at, text] of ticks) {
         const [x, y] = view.toPixel(at, at);
-        pen.fillText(text, isX ? x + 3 : 4, isX ? view.height - 5 : y - 3);
+        write(text, isX ? x + 3 : 4, isX ? view.height - 5 : y - 3);
       }
       const wide = pen.measureText(name).width;
-      if (isX) pen.fillText(name, view.width - wide - 8, view.height - 20);
-      else pen.fillText(name, 36, 14);
+      if (isX) write(name, view.width - wide - 8, view.height - 20);
+      else write(name, 36, 14);
     };
     axis(points.axes.x, true);
     axis(points.axes.y, false);
