@@ -90,7 +90,7 @@ def together_option(points: TogetherPoints) -> dict[str, Any]:
     high = max((value for *_, value in points.cells), default=1.0)
     heat = {
         "type": "heatmap",
-        "dimensions": ["other", "label", "% beside"],
+        "name": "% beside",
         "data": points.cells,
     }
     option = titled(

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from plain_app.charts import axis, shades, titled
 from plain_app.charts.instance_map import Axis, Colouring, Places, colour_names
@@ -84,17 +83,16 @@ def evolution_option(points: EvolutionPoints, n_epochs: int) -> dict[str, Any]:
     """Draw epochs × confidence; an ended run has no empty columns."""
     every = _epoch_names(points.epochs, n_epochs)
     at, bin_ = np.nonzero(points.shares > 0)
-    table = pd.DataFrame(
-        {
-            "epoch": [str(points.epochs[i]) for i in at],
-            "confidence": [points.bins[j] for j in bin_],
-            "% of cells": np.round(points.shares[at, bin_], 2),
-        }
-    )
-    heat = {"type": "heatmap", "encode": {"x": "epoch", "y": "confidence", "value": "% of cells"}}
+    names = [str(epoch) for epoch in points.epochs]
+    values = np.round(points.shares[at, bin_], 2).tolist()
+    cells = zip(at.tolist(), bin_.tolist(), values, strict=True)
+    heat = {
+        "type": "heatmap",
+        "name": "% of cells",
+        "data": [(names[i], points.bins[j], value) for i, j, value in cells],
+    }
     option = titled(
         "Confidence of candidate cells, % per epoch",
-        dataset={"source": table},
         xAxis=axis("epoch", "category", data=every),
         yAxis=axis("confidence", "category", data=points.bins, nameGap=64),
         visualMap=shades(0, _ceiling(points.shares), dimension=2),

@@ -10,6 +10,7 @@ from plain_app.charts import curves, evolution
 from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
 from plain_app.components.links import open_in_review
+from plain_app.components.plot import plot
 from plain_app.components.scatter import mark, scatter
 from plain_app.components.sliders import last_move, sliders
 from plain_app.services import histories, runs
@@ -32,7 +33,7 @@ def draw_section(title: str, run: RunRow, told: Story) -> None:
 
 def _draw_curves(run: RunRow, told: Story) -> None:
     points = curves.curve_points(told.epochs, run.config.epochs)
-    st.echarts_chart(curves.curves_option(points), height=2 * CHART, key="train.curves")
+    plot(curves.curves_option(points), 2 * CHART, "train.curves")
 
 
 def _draw_confidences(run: RunRow, told: Story) -> None:
@@ -47,7 +48,7 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
         return
     option = evolution.evolution_option(points, run.config.epochs if runs.is_held(run) else 0)
     with left:
-        st.echarts_chart(option, height=TALL, key="train.evolution")
+        plot(option, TALL, "train.evolution")
         st.caption(_about_cells(points.n_cells, run))
     with right:
         every = PLAY_SECONDS if state.recall("train.play") and not runs.is_held(run) else None
@@ -65,7 +66,7 @@ def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
         stops, last = tuple(map(str, epochs)), len(epochs) - 1
         travel = Slider("epoch", "Epoch", "Travel to any epoch", stops, epochs.index(epoch), last)
         sliders([travel], state.recall(ANSWERED, 0), SCRUB)
-    st.echarts_chart(evolution.spread_option(points, epoch), height=TALL - 50, key="train.spread")
+    plot(evolution.spread_option(points, epoch), TALL - 50, "train.spread")
 
 
 def _scrubbed(epochs: list[int], plays: bool) -> int:

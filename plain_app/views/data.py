@@ -13,6 +13,7 @@ from plain_app.components.cards import Figure, figure_row
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, problem_table
 from plain_app.components.links import TRAIN
+from plain_app.components.plot import plot
 from plain_app.components.rows import Column, draw_rows
 from plain_app.services import data
 from plain_app.services.data import Report, Staged
@@ -235,7 +236,7 @@ def _draw_report(dataset: CandidateDataset, report: Report) -> None:
     frequencies = frequency_points(report.summary.label_frequencies)
     counts = count_points(report.per_instance)
     option = overview_option(counts, frequencies, report.together, CHART)
-    st.echarts_chart(option, height=CHART, key="data.charts")
+    plot(option, CHART, "data.charts")
     _draw_preview(dataset)
 
 

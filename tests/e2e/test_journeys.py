@@ -94,6 +94,7 @@ def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
     expect_state(page, "running")
     expect(page.locator(".st-key-train-pause button")).to_be_visible()
     expect_state(page, "finished")
+    expect_values_under_the_pointer(page)
     for title, key in (
         ("Confidences", "evolution"),
         ("Restless cells", "restless"),
@@ -108,6 +109,16 @@ def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
     if Path(f"/proc/{server.process.pid}/maps").exists():
         assert not re.search("libtorch|faiss", loaded_libraries(server.process.pid))
     assert "Traceback" not in server.errors()
+
+
+def expect_values_under_the_pointer(page) -> None:
+    """The chart of curves tells an epoch and its values, and nothing beside it."""
+    box = page.locator(".st-key-train-curves canvas").bounding_box()
+    tip = page.locator(".st-key-train-curves .plain-tip")
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 120)
+    expect(tip).to_contain_text(re.compile(r"epoch \d+.*AUC of all cells0\.\d+"))
+    page.mouse.move(box["x"] + box["width"] / 4, box["y"] - 5)
+    expect(tip).to_be_hidden()
 
 
 def travel_to_the_first_epoch(page) -> None:
@@ -207,6 +218,7 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
     expect(load).to_be_enabled(timeout=LONG)
     load.click()
     expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
+    expect_names_under_the_pointer(page)
     start_training(page, 4)
     expect_state(page, "finished")
     for title in ("Confidences", "Restless cells", "Cartography", "Log"):
@@ -216,6 +228,14 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
     expect(page).to_have_title("PLAIN Studio")
     assert page.locator("img[src='x']").count() == 0
     assert "Traceback" not in server.errors()
+
+
+def expect_names_under_the_pointer(page) -> None:
+    """What a chart says of a hostile label is its name, as text."""
+    box = page.locator(".st-key-data-charts canvas").bounding_box()
+    page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60)
+    expect(page.locator(".st-key-data-charts .plain-tip")).to_contain_text("% of instances")
+    assert page.locator(".plain-tip :is(img, script, a)").count() == 0
 
 
 def look_at_hostile_pages(page) -> None:

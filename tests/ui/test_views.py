@@ -269,7 +269,7 @@ def test_the_scrubber_goes_to_any_epoch(stage, open_app):
 
 
 def epoch_shown(app) -> int:
-    charts = " ".join(str(one.proto) for one in app.get("echarts_chart"))
+    charts = " ".join(str(one.proto) for one in app.get("bidi_component"))
     return int(re.search(r"Confidences at epoch (\d+)", charts)[1])
 
 
