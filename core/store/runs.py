@@ -84,6 +84,9 @@ RunRows: TypeAlias = list[RunRow]
 NumberedEvents: TypeAlias = list[tuple[int, Event]]
 
 
+_BY_ID = select(runs).where(runs.c.id == sa.bindparam("wanted"))  # asked for all the time
+
+
 class RunStore:
     """The runs of one workspace."""
 
@@ -115,11 +118,12 @@ class RunStore:
         """Return the run with this id, or the only one whose id begins so."""
         begins = runs.c.id.startswith(run_id.strip().lower() or " ", autoescape=True)
         with self._database.read() as connection:
-            found = connection.execute(select(runs).where(begins).order_by(runs.c.id)).all()
-        exact = [row for row in found if row.id == run_id] or found
-        if len(exact) != 1:
+            found = connection.execute(_BY_ID, {"wanted": run_id}).all()
+            if not found:
+                found = connection.execute(select(runs).where(begins).order_by(runs.c.id)).all()
+        if len(found) != 1:
             raise _not_found(run_id, [row.id for row in found])
-        return _run(exact[0])
+        return _run(found[0])
 
     def list(self, include_deleted: bool = False) -> RunRows:
         """Return all runs, the newest first."""
@@ -351,7 +355,7 @@ def _run(row: sa.Row[Any]) -> RunRow:
 
 
 def _get(connection: Connection, run_id: str) -> RunRow:
-    row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+    row = connection.execute(_BY_ID, {"wanted": run_id}).one_or_none()
     if row is None:
         raise _not_found(run_id, [])
     return _run(row)

@@ -7,6 +7,7 @@ const FEW = 20000; // up to so many points, pixels are quicker than WebGL
 const REACH = 10; // pixels from an instance that still mean it
 const SURE = "#3f8f90";
 const DOUBTFUL = "#d08a3e";
+const SIZES = (window.plainMapSizes ??= {}); // by layout: a map that comes back has its old size
 const maps = new WeakMap(); // by root; the default export is called again at every rerun
 
 export default function ({ data, parentElement, setTriggerValue }) {
@@ -62,6 +63,7 @@ function createMap(root) {
     if (places.layout !== colours.layout) return;
     const isNew = points?.layout !== places.layout;
     points = { ...colours, ...places };
+    if (!view.width && SIZES[points.layout]) view.resize(SIZES[points.layout]);
     if (isNew) {
       view.reset();
       takeMarks(window.plainMapMarks);
@@ -202,8 +204,13 @@ function createMap(root) {
   part("whole").onclick = () => points && (view.reset(), paint());
 
   const resized = new ResizeObserver(([{ contentRect }]) => {
-    view.resize(contentRect); // asking the frame itself would have the whole page laid out at once
-    if (points) shown ? paint() : colour();
+    // Asking the frame itself would have the whole page laid out at once.
+    const isSame = contentRect.width === view.width && contentRect.height === view.height;
+    view.resize(contentRect);
+    if (!points) return;
+    SIZES[points.layout] = { width: view.width, height: view.height };
+    if (!shown) colour();
+    else if (!isSame) paint();
   });
   resized.observe(frame);
   const dark = matchMedia("(prefers-color-scheme: dark)");
