@@ -208,10 +208,9 @@ def _run(workspace: Path, host: str, port: int, password: Password | None) -> No
     from starlette.middleware import Middleware
 
     from plain_app.api import routes
-
-    uvicorn.Server.startup = without_delay(uvicorn.Server.startup)
     from plain_app.screens import WholeScreens
 
+    uvicorn.Server.startup = without_delay(uvicorn.Server.startup)
     guards = [Middleware(SecurityHeaders), Middleware(OwnPages)]
     if password is not None:
         guards.append(Middleware(LoginGate, password=password))
@@ -226,15 +225,19 @@ def _run(workspace: Path, host: str, port: int, password: Password | None) -> No
 
 
 def without_delay(startup: Any) -> Any:
-    """Have the server's sockets send at once (TCP_NODELAY, passed on to the connections).
+    """Have the server's sockets send at once (TCP_NODELAY, passed on to the connections), and tell
+    `screens` of the connections.
 
     asyncio sees to it only for sockets made with their protocol, and Streamlit makes its own
     without: a rerun's small messages then wait for each other's receipts, 40 ms every time.
     """
 
+    from plain_app import screens
+
     async def start(server: Any, sockets: list[socket.socket] | None = None) -> None:
         for one in sockets or []:
             one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         await startup(server, sockets)
+        screens.connections = server.server_state.connections
 
     return start

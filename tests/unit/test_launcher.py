@@ -5,11 +5,12 @@ import socket
 import subprocess
 import sys
 from contextlib import closing
+from types import SimpleNamespace
 
 import pytest
 
 from core.errors import PlainError
-from plain_app import launcher
+from plain_app import launcher, screens
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.7", "::", "example.com"])
@@ -69,7 +70,9 @@ def test_importing_services_loads_neither_torch_nor_faiss(module):
     assert done.stdout.strip() == "[]"
 
 
-def test_connections_send_small_messages_at_once():
+def test_connections_send_small_messages_at_once(monkeypatch):
+    monkeypatch.setattr(screens, "connections", ())
+
     async def startup(server, sockets=None):
         served.append(sockets)
 
@@ -77,7 +80,9 @@ def test_connections_send_small_messages_at_once():
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
-        asyncio.run(launcher.without_delay(startup)(None, [listening]))
+        server = SimpleNamespace(server_state=SimpleNamespace(connections={"one"}))
+        asyncio.run(launcher.without_delay(startup)(server, [listening]))
+        assert screens.connections == {"one"}
         with (
             socket.create_connection(listening.getsockname()),
             closing(listening.accept()[0]) as connection,
