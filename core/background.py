@@ -109,9 +109,17 @@ def log_to(path: Path) -> None:
 
 
 def give_way() -> None:
-    """Have this process run only when nothing that people wait for does."""
+    """Have this process run only when nothing that people wait for does.
+
+    Linux weighs sessions against each other where it groups them (sched_autogroup_enabled), and
+    niceness only within one. A process of ours has a session of its own, which is made nice too.
+    """
+    niceness = int(os.environ.get("PLAIN_NICENESS", NICENESS))
     if hasattr(os, "nice"):
-        os.nice(int(os.environ.get("PLAIN_NICENESS", NICENESS)))
+        os.nice(niceness)
+        if os.getsid(0) == os.getpid():
+            with suppress(OSError):
+                Path("/proc/self/autogroup").write_text(str(niceness))
 
 
 def ask_for_quiet(workspace: Path) -> None:

@@ -58,8 +58,8 @@ class PlainTrainer:
         Parameters
         ----------
         instance_graph, label_graph : replace those built from the data
-        between : called before every batch; it may wait (a pause), or raise `StopTraining` to end
-            the training with the results of the last whole epoch
+        between : called before every batch and propagation; it may wait (a pause), or raise
+            `StopTraining` to end the training with the results of the last whole epoch
         resume : an earlier `checkpoint()` on the same data, settings and graphs; training goes on
             after it, bit for bit as if it had never stopped
         targets : (n, L), what a review says of every cell; fitted in place of the pseudo-labels
@@ -102,12 +102,15 @@ class PlainTrainer:
             self._aim(epoch)
             try:
                 self._learner.train_epoch(features, between)
+                clock.append(perf_counter())
+                Y_hat = self._learner.held_out(features)
+                clock.append(perf_counter())
+                if between is not None:
+                    between()
             except StopTraining:
                 break
-            clock.append(perf_counter())
-            self._Y_hat = self._learner.held_out(features)
-            clock.append(perf_counter())
-            self._Z, self._confidence, objective = self._propagation.step(self._Y_hat, Z)
+            self._Y_hat = Y_hat
+            self._Z, self._confidence, objective = self._propagation.step(Y_hat, Z)
             loss = self._learner.loss(self._Y_hat)
             clock.append(perf_counter())
             self._epoch = epoch

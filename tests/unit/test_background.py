@@ -1,11 +1,16 @@
 """A run rests while somebody waits for a screen, and works between."""
 
 import os
+import subprocess
+import sys
+from pathlib import Path
 from time import perf_counter, time
 
 import pytest
 
 from core import background
+
+AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @pytest.fixture
@@ -62,3 +67,22 @@ def test_what_is_asked_now_is_heard_now(tmp_path, monkeypatch):
 def test_a_folder_that_is_gone_is_no_error(tmp_path):
     background.ask_for_quiet(tmp_path / "gone")
     background.Rest(tmp_path / "gone").take()
+
+
+@pytest.mark.skipif(not AUTOGROUP.exists(), reason="this system does not group sessions")
+@pytest.mark.parametrize("own_session", [True, False])
+def test_background_work_gives_way_to_other_sessions_and_leaves_a_shared_one_alone(own_session):
+    code = (
+        "import os; from core import background; before = os.nice(0); background.give_way();"
+        "print(os.nice(0) - before, open('/proc/self/autogroup').read().split()[-1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PLAIN_NICENESS": "7"},
+        capture_output=True,
+        text=True,
+        check=True,
+        start_new_session=own_session,
+    )
+    before = AUTOGROUP.read_text().split()[-1]
+    assert done.stdout.split() == ["7", "7" if own_session else before]
