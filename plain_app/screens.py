@@ -17,6 +17,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from core.background import ask_for_quiet
+from plain_app.readiness import get_ready_soon
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -101,6 +102,8 @@ class _Outbox:
         self._waiting.append((told, message))
         if told is not None and told.WhichOneof("type") in ("new_session", "script_finished"):
             self._is_drawing = told.HasField("new_session")
+            if not self._is_drawing:
+                get_ready_soon()
         if not self._is_drawing or told is None:
             await self._send_all()
         elif self._timer is None:

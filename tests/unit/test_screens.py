@@ -13,6 +13,14 @@ from plain_app import screens
 ACCEPT, CLOSE = {"type": "websocket.accept"}, {"type": "websocket.close"}
 
 
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch) -> list[bool]:
+    """Note the screens after which the server would get ready for more."""
+    found: list[bool] = []
+    monkeypatch.setattr(screens, "get_ready_soon", lambda: found.append(True))
+    return found
+
+
 def told(**kind: object) -> dict[str, object]:
     return {"type": "websocket.send", "bytes": ForwardMsg(**kind).SerializeToString()}
 
@@ -62,10 +70,11 @@ def test_runs_rest_for_a_person_and_not_for_a_page_that_follows_a_run(tmp_path, 
     assert (tmp_path / "quiet").exists() == rests
 
 
-def test_the_parts_of_a_screen_are_sent_together_and_in_order():
+def test_the_parts_of_a_screen_are_sent_together_and_in_order(drawn):
     *before, after = sent_after(STATUS, BEGIN, PART, PART, END)
     assert before == [[STATUS]] * 4
     assert after == [STATUS, BEGIN, PART, PART, END]
+    assert drawn == [True]
 
 
 def test_the_answer_to_a_request_waits_from_its_first_word(tmp_path):
