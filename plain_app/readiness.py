@@ -1,10 +1,5 @@
-"""What the server does in the first quiet moment: loads what pages not opened yet need.
+"""What the server does in the first quiet moment: loads what pages not opened yet need."""
 
-Then it takes all that was loaded out of Python's garbage collection, which else stops everybody for
-150 ms every few hundred screens to look at it again. What is loaded stays for good anyway.
-"""
-
-import gc
 import pkgutil
 import threading
 from importlib import import_module
@@ -29,9 +24,7 @@ def get_ready_soon() -> None:
 
 
 def get_ready() -> None:
-    """Load the code of all pages and set it aside."""
+    """Load the code of all pages."""
     for package in ("plain_app.components", "plain_app.services"):
         for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
             import_module(found.name)
-    gc.collect()
-    gc.freeze()
