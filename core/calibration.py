@@ -1,79 +1,32 @@
 """Confidence: predictions and decisions turned into P(true | candidate), one scale for all labels.
 
-1. *Noise floor.* Where a label is predicted least it is hardly ever true, so the share of instances
-   that offer it there estimates e = P(offered | not true). It is pooled over labels. Predictions
-   are moved to the level this implies: true labels are (offered - e) / (1 - e) of all cells.
-2. *Counts.* How many false labels an instance carries is often regular (a task that asks for three,
-   a tagger that lists five). With nu(m) its distribution and any m false labels equally likely,
-
-       P(T | S) ~ prod over T of p / (1 - p)  times  nu(|S| - |T|) / C(L - |T|, |S| - |T|),
-
-   so the candidates of a row compete. nu is learned from all rows by EM, its mean held at what the
-   floor implies. Sums over subsets are elementary symmetric polynomials: exact, |S|^2 per row.
-3. *No floor.* Where candidates look almost all true (false ones follow the features too, or the
-   predictions have memorised them), their predictability says less about truth. The level is then
-   a guess until somebody decides: the label's frequency, and how far the prediction is from the
-   label's usual one. The nearer to all true candidates look, the less either counts, and the more
-   longer candidate sets count against their members.
-4. *Two groups.* Where the log-odds of candidates fall into two clear groups, the doubtful cells are
-   between them. If that is above even odds, false candidates resemble true ones, which neither
-   the floor nor the guess can see: the level is then half-way between that view and this one.
-5. *Kinds.* A label that is never offered without another is a kind of it, and the other is true
-   whenever one of its kinds is: it is at least as likely as that.
-6. *Decisions.* A logistic regression of the verdicts on the logit so far, with one intercept per
-   label. Intercepts are shrunk toward a common one by their estimated spread, slope and common
-   intercept toward 1 and 0: few decisions change little, none change nothing. A decision never
-   overwrites the confidence of its own cell.
+`core.noise_model` says what candidates and predictions alone imply. Decisions then correct it by a
+logistic regression of the verdicts on that logit, with one intercept per label. Slope and common
+intercept have Cauchy priors around 1 and 0, which hold small changes back and let large ones pass.
+Labels get intercepts of their own, shrunk by their estimated spread, only where they differ by more
+than chance would: the order of cells is that without decisions until these say that it is wrong. A
+decision never overwrites the confidence of its own cell.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from scipy.special import expit, gammaln
+from scipy.special import expit
 
-Floats = npt.NDArray[np.float64]
-Cells = npt.NDArray[np.bool_]
-Kinds = tuple[tuple[int, int], ...]
+from core.noise_model import Floats, Noise, logit
 
-_FLOOR_SHARE = 0.2
-"""Share of instances, those predicted least, that show a label's noise floor."""
+_SPREAD_ROUNDS, _NEWTON_STEPS, _FIRST_STEPS = 20, 3, 15
 
-_ABOUT_TRUTH = 0.97
-"""Predictions with a mean below this share of the candidates' are of truth, not of candidates."""
+_NO_CHANGE, _SCALE = np.array([1.0, 0.0]), np.array([0.2, 0.4])
+"""Of slope and common intercept: the middle and the scale of their priors."""
 
-_CREDIBLE = 0.8
-"""Share of true candidates above which the noise floor is not believed."""
+_SHARED_SD, _LABEL_SD = np.array([0.5, 1.0]), 0.2
+"""What is not known before any decision: spread of these two, and of the label intercepts."""
 
-_GUESS, _LEAST_TRUST = 0.65, (0.75, 0.5)
-"""Without a floor: the share of true candidates; least weights of frequency and prediction."""
-
-_ODD = 0.85, 0.92
-"""Shares between which these weights fall from 1 to the least."""
-
-_CLEAR = 2 / np.pi, 0.75
-"""Share of variance that two groups explain: of a normal, which is one group; of a uniform."""
-
-_SURE = 5.0
-"""Log-odds beyond which candidates are all the same to the groups."""
-
-_LOOK = 200_000
-"""Cells looked at for the noise floor; of larger data, evenly spaced rows."""
-
-_BY_CHANCE, _EXCEPTIONS = 15, 0.02
-"""How often a kind would be offered alone by chance, at least, and the share of it that is."""
-
-_EM_ROUNDS, _MEANS_ROUNDS = 15, 20
-_SPREAD_ROUNDS, _NEWTON_STEPS = 20, 3
-
-_LARGEST_SET = 64
-"""Candidates of an instance up to which they compete; odds to this power still fit a float."""
-
-_SLOPE_SD, _COMMON_SD, _LABEL_SD = 0.5, 1.0, 0.2
-"""Before any decision: spread of the slope around 1, of the common and of the label intercepts."""
+_APPARENT, _NO_SPREAD = 2.0, 1e-12
+"""Standard deviations beyond chance at which labels differ; their spread while they do not."""
 
 _CHOSEN_WEIGHT = 0.25
 """Weight of a decision on a cell that was not drawn at random."""
@@ -112,7 +65,7 @@ def calibrate(
     """
     offered = np.asarray(Y) > 0
     rows, labels = np.nonzero(offered)
-    x = _logit(Noise.fit(Y, Y_hat).confidences(Y, Z, Y_hat, eta)[rows, labels])
+    x = logit(Noise.fit(Y, Y_hat).confidences(Y, Z, Y_hat, eta)[rows, labels])
     fit = _Regression.prior(offered.shape[1])
     if decided is not None:
         verdicts = np.asarray(decided, np.float64)[rows, labels]
@@ -121,7 +74,8 @@ def calibrate(
         if sampled is not None:
             drawn = np.asarray(sampled, bool)[rows[known], labels[known]]
         weights = np.where(drawn, 1.0, _CHOSEN_WEIGHT)
-        fit = fit.updated(x[known], labels[known], verdicts[known], weights)
+        decisions = _Decisions(x[known], labels[known], verdicts[known], weights)
+        fit = _Regression.fit(offered.shape[1], decisions)
     confidences = np.zeros(offered.shape, np.float32)
     confidences[rows, labels] = fit.predict(x, labels)
     return Calibration(confidences, *fit.base_rates(x, labels))
@@ -145,256 +99,67 @@ def expected_calibration_error(confidences: Any, truth: Any, mask: Any = None) -
 
 
 @dataclass(frozen=True, eq=False)
-class Noise:
-    """How candidates come to be false, learned from candidates and predictions without truth."""
+class _Decisions:
+    """Verdicts on cells, and what they say about slope, common and label intercepts."""
 
-    frequency: Floats  # (L,) of candidates
-    predicted: Floats  # (L,) mean prediction
-    true_rate: Floats  # (L,)
-    e: float  # P(offered | not true)
-    shift: float  # what predictions of candidates are above those of truth
-    nu: Floats | None  # (L + 1,) of the number of false candidates; None without a floor
-    doubt: float = 0.0
-    level: float = 0.0
-    between: float = 0.0  # log-odds between two groups of candidates
-    kinds: Kinds = ()
+    x: Floats  # (decisions,) log-odds before
+    labels: npt.NDArray[np.intp]
+    verdicts: Floats  # 1 kept, 0 rejected
+    weights: Floats
 
-    @classmethod
-    def fit(cls, Y: Any, Y_hat: Any) -> Self:
-        """Learn from all rows; of larger data, two groups are looked for in evenly spaced ones."""
-        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
-        few = slice(None, None, max(offered.size // _LOOK, 1))
-        model = cls._of(offered, Y_hat, few)
-        confidences = model.confidences(offered[few], None, Y_hat[few])
-        return replace(model, between=_between_groups(_logit(confidences[offered[few]])))
+    def step(self, shared: Floats, intercepts: Floats, spread: float) -> tuple[Floats, Floats]:
+        """Return both after one of Newton's steps, halved until it is for the better."""
+        precision = _cauchy_precision(shared)
+        covariance, pull, own = self.curvature(shared, intercepts, precision, spread)
+        error = self._error(shared, intercepts)
+        up = np.bincount(self.labels, error, len(intercepts)) - intercepts / spread
+        step = covariance @ (self._design @ error - precision * (shared - _NO_CHANGE) + pull @ up)
+        label_step = own * up + step @ pull
+        best = self._penalised(shared, intercepts, spread) + 1e-9
+        while self._penalised(shared + step, intercepts + label_step, spread) > best:
+            step, label_step = step / 2, label_step / 2
+        return shared + step, intercepts + label_step
 
-    @classmethod
-    def _of(cls, offered: Cells, Y_hat: Floats, few: slice) -> Self:
-        rows, labels = np.nonzero(offered)
-        frequency = np.bincount(labels, minlength=offered.shape[1]) / max(len(offered), 1)
-        if not len(rows):
-            return cls(frequency, frequency, frequency, 0.0, 0.0, None)
-        e = _noise_floor(offered[few][:, frequency > 0], Y_hat[few][:, frequency > 0])
-        true_rate = np.clip((frequency - e) / (1 - e), 0.02 * frequency, 1)
-        share = float(true_rate.sum() / frequency.sum())
-        predicted, kinds = Y_hat.mean(axis=0, dtype=np.float64), _kinds(offered)
-        model = cls(frequency, predicted, true_rate, e, 0.0, None, kinds=kinds)
-        if share > _CREDIBLE:
-            doubt = float(np.clip((share - _ODD[0]) / (_ODD[1] - _ODD[0]), 0, 1))
-            return replace(model, doubt=doubt)._levelled(offered[few], Y_hat[few])
-        if predicted.sum() < _ABOUT_TRUTH * frequency.sum():
-            true_rate = np.clip(predicted, 0.02 * frequency, 0.98 * frequency)
-            e = float((frequency - true_rate).sum() / (1 - true_rate).sum())
-            model = replace(model, true_rate=true_rate, e=e)
-        else:
-            model = replace(model, shift=_shift(Y_hat[few], float(true_rate.mean())))
-        said, size = Y_hat[rows, labels], offered.sum(axis=1)
-        return replace(model, nu=_count_false(model._chance(said, labels), size, model))
+    def curvature(
+        self, shared: Floats, intercepts: Floats, precision: Floats, spread: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the shared covariance, pull and own variance of the intercepts (_Regression)."""
+        p = self._predict(shared, intercepts)
+        w, design, n_labels = self.weights * p * (1 - p), self._design, len(intercepts)
+        own = 1 / (np.bincount(self.labels, w, n_labels) + 1 / spread)
+        cross = np.stack([np.bincount(self.labels, w * row, n_labels) for row in design])
+        pull = -cross * own
+        inverse = (design * w) @ design.T + np.diag(precision) + pull @ cross.T
+        return np.asarray(np.linalg.inv(inverse), np.float64), pull, own
 
-    def _levelled(self, offered: Cells, Y_hat: Floats) -> Self:
-        """Return the model without a floor at the level of the guessed share of true candidates."""
-        rows, labels = np.nonzero(offered)
-        x = self._without_floor(Y_hat[rows, labels], labels, offered.sum(axis=1)[rows])
-        p, low, high = np.zeros(offered.shape), -20.0, 20.0
-        for _ in range(20):
-            middle = (low + high) / 2
-            p[rows, labels] = expit(x + middle)
-            share = _coherent(p, self.kinds)[rows, labels].mean()
-            low, high = (middle, high) if share < _GUESS else (low, middle)
-        return replace(self, level=low)
+    def beyond_chance(self, shared: Floats, n_labels: int) -> float:
+        """Return how far label sums of errors are apart beyond chance, in standard deviations."""
+        p = self._predict(shared, np.zeros(n_labels))
+        error = np.bincount(self.labels, self._error(shared, np.zeros(n_labels)), n_labels)
+        variance = np.bincount(self.labels, self.weights**2 * p * (1 - p), n_labels)
+        chance = np.sqrt(2 * (variance**2).sum())
+        return float((error**2 - variance).sum() / max(chance, 1e-12))
 
-    def confidences(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Floats:
-        """Return the probability of every candidate of these rows, which may be a few of all."""
-        offered = np.asarray(Y) > 0
-        rows, labels = np.nonzero(offered)
-        out = np.zeros(offered.shape)
-        if not len(rows):
-            return out
-        said, size = np.asarray(Y_hat)[rows, labels].astype(np.float64), offered.sum(axis=1)
-        if Z is not None:
-            said = said + _by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
-        if self.nu is None:
-            x = self._without_floor(said, labels, size[rows]) + self.level
-        else:
-            x = _logit(_compete(self._chance(said, labels), size, self))
-        out[rows, labels] = expit(x - self.between / 2)
-        return _coherent(out, self.kinds)
+    @property
+    def _design(self) -> Floats:
+        return np.stack([self.x, np.ones_like(self.x)])  # (2, decisions)
 
-    def _chance(self, said: Floats, labels: Any) -> Floats:
-        """Return P(true | features) of candidates."""
-        p = (said - self.shift) / (1 - self.shift)
-        return np.asarray(np.clip(p, 0.05 * self.true_rate[labels] + 1e-5, 0.999))
+    def _predict(self, shared: Floats, intercepts: Floats) -> Floats:
+        return np.asarray(expit(shared @ self._design + intercepts[self.labels]))
 
-    def _without_floor(self, said: Floats, labels: Any, size: Any) -> Floats:
-        """Return log-odds of candidates, up to the level."""
-        of_label, of_cell = (1 - (1 - least) * self.doubt for least in _LEAST_TRUST)
-        unusual = _logit(said) - _logit(self.predicted)[labels] - self.doubt * np.log(size)
-        return np.asarray(of_label * _logit(self.frequency)[labels] + of_cell * unusual)
+    def _error(self, shared: Floats, intercepts: Floats) -> Floats:
+        return self.weights * (self.verdicts - self._predict(shared, intercepts))
+
+    def _penalised(self, shared: Floats, intercepts: Floats, spread: float) -> float:
+        f = shared @ self._design + intercepts[self.labels]
+        fit = (self.weights * (np.logaddexp(0, f) - self.verdicts * f)).sum()
+        prior = np.log(_SCALE**2 + (shared - _NO_CHANGE) ** 2).sum()
+        return float(fit + prior + (intercepts**2).sum() / spread / 2)
 
 
-def _kinds(offered: Cells) -> Kinds:
-    """Return pairs of a label and what it is a kind of, rarest first.
-
-    A kind is hardly ever offered without the other, though by chance it often would be; not so
-    the other without it. Where it is a kind of several, the rarest of them is meant.
-    """
-    Y = sp.csr_matrix(offered, dtype=np.float32)
-    together = (Y.T @ Y).toarray()
-    count = together.diagonal()
-    by_chance = np.outer(count, 1 - count / max(len(offered), 1))
-    kind = (by_chance > _BY_CHANCE) & (count[:, None] - together <= _EXCEPTIONS * by_chance)
-    others = np.where(kind & ~kind.T, count, np.inf)
-    rarest_first = np.argsort(count, kind="stable")
-    pairs = ((int(j), int(np.argmin(others[j]))) for j in rarest_first)
-    return tuple((j, whole) for j, whole in pairs if others[j, whole] < np.inf)
-
-
-def _coherent(p: Floats, kinds: Kinds) -> Floats:
-    """Return the probabilities, no candidate's below that of some kind of it being true."""
-    if not kinds:
-        return p
-    none = np.ones_like(p)
-    for j, whole in kinds:
-        none[:, whole] *= np.minimum(1 - p[:, j], none[:, j])
-    return np.where(p > 0, np.maximum(p, 1 - none), 0)
-
-
-def _by_graphs(Z: Floats, said: Floats, rows: Any, eta: float) -> Floats:
-    """Return how the graphs correct the predictions of candidates, beyond their row's mean.
-
-    At the minimiser (1 + eta) Z - eta Y - Y_hat = -alpha L_x Z - beta Z L_y.
-    """
-    correction = (1 + eta) * Z - eta - said
-    mean = np.bincount(rows, correction) / np.maximum(np.bincount(rows), 1)
-    return np.asarray(correction - mean[rows])
-
-
-def _noise_floor(offered: Cells, Y_hat: Floats) -> float:
-    """Return how often labels are offered where they are predicted least."""
-    n = max(int(len(Y_hat) * _FLOOR_SHARE), 1)
-    least = np.argpartition(Y_hat, n - 1, axis=0)[:n]
-    return float(np.clip(np.take_along_axis(offered, least, axis=0).mean(), 1e-4, 0.99))
-
-
-def _shift(Y_hat: Floats, mean: float) -> float:
-    """Return the t at which (Y_hat - t) / (1 - t), cut at 0, has this mean."""
-    low, high = 0.0, 1.0
-    for _ in range(16):
-        middle = (low + high) / 2
-        above = np.maximum(Y_hat - middle, 0).mean() > mean * (1 - middle)
-        low, high = (middle, high) if above else (low, middle)
-    return low
-
-
-def _between_groups(x: Floats) -> float:
-    """Return the middle between two groups of log-odds if above 0, less where they are unclear."""
-    x = np.clip(x, -_SURE, _SURE)
-    if not len(x) or x.min() == x.max():
-        return 0.0
-    middle = float(np.mean(x))
-    for _ in range(_MEANS_ROUNDS):
-        above = x > middle
-        middle = float(x[above].mean() + x[~above].mean()) / 2
-    apart = float(x[above].mean() - x[~above].mean())
-    explained = above.mean() * (1 - above.mean()) * apart**2 / x.var()
-    clear = np.clip((explained - _CLEAR[0]) / (_CLEAR[1] - _CLEAR[0]), 0, 1)
-    return max(middle, 0.0) * float(clear)
-
-
-@dataclass(frozen=True, eq=False)
-class _SameSize:
-    """The instances with s candidates: odds, and E[k] the polynomials of the first k of them."""
-
-    odds: Floats  # (rows, s)
-    E: Floats  # (s + 1, rows, s + 1)
-
-    @classmethod
-    def of(cls, odds: Floats) -> Self:
-        n, s = odds.shape
-        E = np.zeros((s + 1, n, s + 1))
-        E[0, :, 0] = 1
-        for k in range(s):
-            E[k + 1] = E[k]
-            E[k + 1, :, 1:] += odds[:, k, None] * E[k, :, :-1]
-        return cls(odds, E)
-
-    def n_true(self, weight: Floats) -> Floats:
-        """Return the distribution of the number of true candidates, (rows, s + 1)."""
-        each = self.E[-1] * weight
-        return np.asarray(each / each.sum(axis=1, keepdims=True))
-
-    def marginals(self, weight: Floats) -> Floats:
-        """Return P(true) of every candidate: the logarithmic derivative of the sum by its odds."""
-        total = self.E[-1] @ weight
-        after = np.tile(weight, (len(self.odds), 1))
-        out = np.empty_like(self.odds)
-        for k in range(self.odds.shape[1] - 1, -1, -1):
-            out[:, k] = (after[:, 1:] * self.E[k, :, :-1]).sum(axis=1)
-            after[:, :-1] += self.odds[:, k, None] * after[:, 1:]
-        return np.asarray(out * self.odds / total[:, None])
-
-
-def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
-    """Yield candidates by the size of their set: the size, their places, and the sets."""
-    odds = np.clip(p / (1 - p), 1e-4, 1e4)
-    of_cell = np.repeat(size, size)
-    for s in np.unique(size):
-        if 0 < s <= _LARGEST_SET:
-            at = np.flatnonzero(of_cell == s).reshape(-1, s)
-            yield int(s), at, _SameSize.of(odds[at])
-
-
-def _count_false(p: Floats, size: Any, noise: Noise) -> Floats:
-    """Return the distribution of the number of false candidates of an instance."""
-    from scipy.stats import binom  # slow to import
-
-    n_labels = len(noise.frequency)
-    n_false = float((noise.frequency - noise.true_rate).sum())
-    groups = [(s, sets) for s, _, sets in _groups(p, size)]
-    nu = prior = binom.pmf(np.arange(n_labels + 1), n_labels, noise.e)
-    for _ in range(_EM_ROUNDS):
-        found = 0.5 * prior
-        found[0] += (size == 0).sum()
-        for s, sets in groups:
-            n_true = sets.n_true(_count_weight(nu, s, n_labels))
-            found[: s + 1] += n_true.sum(axis=0)[::-1]
-        nu = _with_mean(found / found.sum(), n_false)
-    return np.asarray(nu)
-
-
-def _compete(p: Floats, size: Any, noise: Noise) -> Floats:
-    """Return the confidences under the count model; sets too large for it are independent."""
-    assert noise.nu is not None
-    confidences = p / (p + (1 - p) * noise.e)
-    for s, at, sets in _groups(p, size):
-        confidences[at] = sets.marginals(_count_weight(noise.nu, s, len(noise.frequency)))
-    return np.asarray(confidences)
-
-
-def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
-    """Return nu(s - t) / C(L - t, s - t) for t = 0..s, up to a factor."""
-    t = np.arange(s + 1)
-    subsets = gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1)
-    log = np.log(nu[s - t] + 1e-12) - subsets
-    return np.asarray(np.exp(log - log.max()))
-
-
-def _with_mean(nu: Floats, mean: float) -> Floats:
-    """Return nu tilted exponentially to this mean: Newton's steps, kept between bounds."""
-    m, log = np.arange(len(nu)) - mean, np.log(np.maximum(nu, 1e-300))
-    low, high, tilt = -20.0, 20.0, 0.0
-    for _ in range(40):
-        x = log + tilt * m
-        tilted = np.exp(x - x.max())
-        tilted /= tilted.sum()
-        off = float(tilted @ m)
-        if abs(off) < 1e-7:
-            break
-        low, high = (tilt, high) if off < 0 else (low, tilt)
-        tilt -= off / max(float(tilted @ m**2) - off**2, 1e-12)
-        if not low < tilt < high:
-            tilt = (low + high) / 2
-    return np.asarray(tilted)
+def _cauchy_precision(shared: Floats) -> Floats:
+    """Return the precision of a normal that holds slope and common as their prior does here."""
+    return np.asarray(2 / (_SCALE**2 + (shared - _NO_CHANGE) ** 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,44 +178,33 @@ class _Regression:
     @classmethod
     def prior(cls, n_labels: int) -> Self:
         nothing, spread = np.zeros(n_labels), np.full(n_labels, _LABEL_SD**2)
-        shared = np.diag([_SLOPE_SD**2, _COMMON_SD**2])
-        return cls(np.array([1.0, 0.0]), nothing, shared, np.zeros((2, n_labels)), spread)
+        return cls(_NO_CHANGE, nothing, np.diag(_SHARED_SD**2), np.zeros((2, n_labels)), spread)
 
-    def updated(self, x: Floats, labels: Any, verdicts: Floats, weights: Floats) -> "_Regression":
-        """Return the posterior after these decisions; the label spread is estimated on the way."""
-        if not len(x):
-            return self
-        n_labels, mean = len(self.intercepts), self.shared
-        precision = np.linalg.inv(self.shared_covariance)
-        seen, spread = np.unique(labels), _LABEL_SD**2
-        design = np.stack([x, np.ones_like(x)])  # (2, decisions)
-        shared, intercepts = self.shared, self.intercepts
+    @classmethod
+    def fit(cls, n_labels: int, decisions: _Decisions) -> Self:
+        """Return the posterior after decisions.
 
-        def penalised(shared: Floats, intercepts: Floats) -> float:
-            f = shared @ design + intercepts[labels]
-            fit = (weights * (np.logaddexp(0, f) - verdicts * f)).sum()
-            prior = (shared - mean) @ precision @ (shared - mean) + (intercepts**2).sum() / spread
-            return float(fit + prior / 2)
-
-        for _ in range(_SPREAD_ROUNDS):
-            for _ in range(_NEWTON_STEPS):
-                p = expit(shared @ design + intercepts[labels])
-                w, error = weights * p * (1 - p), weights * (verdicts - p)
-                own = 1 / (np.bincount(labels, w, n_labels) + 1 / spread)
-                cross = np.stack([np.bincount(labels, w * row, n_labels) for row in design])
-                pull = -cross * own
-                covariance = np.linalg.inv((design * w) @ design.T + precision + pull @ cross.T)
-                up = np.bincount(labels, error, n_labels) - intercepts / spread
-                step = covariance @ (design @ error - precision @ (shared - mean) + pull @ up)
-                label_step = own * up + step @ pull
-                size, now = 1.0, penalised(shared, intercepts)
-                while penalised(shared + size * step, intercepts + size * label_step) > now + 1e-9:
-                    size /= 2
-                shared, intercepts = shared + size * step, intercepts + size * label_step
-            variance = own + np.einsum("al,ab,bl->l", pull, covariance, pull)
-            squares = (intercepts**2 + variance)[seen].sum()
-            spread = (squares + 2 * _LABEL_SD**2) / (len(seen) + 2)
-        return _Regression(shared, intercepts, covariance, pull, own)
+        Its estimates are held back by the priors; its uncertainty is that of wide normal ones, so
+        intervals do not narrow because of what was held back.
+        """
+        if not len(decisions.labels):
+            return cls.prior(n_labels)
+        shared, intercepts, spread = _NO_CHANGE, np.zeros(n_labels), _NO_SPREAD
+        for _ in range(_FIRST_STEPS):
+            shared, intercepts = decisions.step(shared, intercepts, spread)
+        if decisions.beyond_chance(shared, n_labels) > _APPARENT:
+            spread = _LABEL_SD**2
+            seen = np.unique(decisions.labels)
+            for _ in range(_SPREAD_ROUNDS):
+                for _ in range(_NEWTON_STEPS):
+                    shared, intercepts = decisions.step(shared, intercepts, spread)
+                precision = _cauchy_precision(shared)
+                covariance, pull, own = decisions.curvature(shared, intercepts, precision, spread)
+                variance = own + np.einsum("al,ab,bl->l", pull, covariance, pull)
+                squares = (intercepts**2 + variance)[seen].sum()
+                spread = float(squares + 2 * _LABEL_SD**2) / (len(seen) + 2)
+        wide = 1 / _SHARED_SD**2, max(spread, _LABEL_SD**2)
+        return cls(shared, intercepts, *decisions.curvature(shared, intercepts, *wide))
 
     def predict(self, x: Floats, labels: Any) -> Floats:
         slope, common = self.shared
@@ -469,9 +223,4 @@ class _Regression:
         variance += np.einsum("al,ab,bl->l", by_shared, self.shared_covariance, by_shared)
         # On the logit scale, so that the interval stays within (0, 1).
         width = 1.96 * np.sqrt(variance) / np.maximum(rate * (1 - rate), 1e-6)
-        return rate, expit(_logit(rate) - width), expit(_logit(rate) + width)
-
-
-def _logit(p: Any) -> Floats:
-    p = np.clip(p, 1e-4, 1 - 1e-4)
-    return np.asarray(np.log(p / (1 - p)))
+        return rate, expit(logit(rate) - width), expit(logit(rate) + width)

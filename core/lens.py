@@ -10,9 +10,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from core.calibration import Noise
 from core.config import PlainConfig
 from core.graphs import InstanceGraph, LabelGraph, Neighbors
+from core.noise_model import Noise
 from core.propagation import Propagator, RowPropagation
 
 Matrix = npt.NDArray[np.float32]

@@ -6,15 +6,15 @@ import pytest
 from scipy.special import expit
 
 from core.calibration import (
-    Noise,
-    _count_weight,
-    _SameSize,
+    _Decisions,
+    _Regression,
     calibrate,
     expected_calibration_error,
     reliability,
 )
 from core.metrics import disambiguation_metrics
 from core.noise import uniform_candidates
+from core.noise_model import Noise, _count_weight, _SameSize
 
 
 def world(seed=0, n=800, n_labels=8, r=3, spread=1.0):
@@ -96,6 +96,26 @@ def test_random_decisions_never_make_confidences_worse(seed):
     assert after["auc"] > before["auc"] - 0.01
     assert after["instance_ap"] > before["instance_ap"] - 0.01
     assert expected_calibration_error(found, truth, candidates) < 0.08
+
+
+def regression(*kept):
+    """Fit ten decisions per label on cells at even odds, so many of them kept."""
+    labels = np.repeat(np.arange(len(kept)), 10)
+    verdicts = np.concatenate([np.arange(10) < k for k in kept]).astype(float)
+    ones = np.ones(len(labels))
+    return _Regression.fit(len(kept), _Decisions(0 * ones, labels, verdicts, ones))
+
+
+def test_labels_stay_in_order_until_they_differ_by_more_than_chance():
+    assert np.abs(regression(4, 6, 5, 7, 5).intercepts).max() < 1e-9
+    apart = regression(0, 10, 10, 10, 10).intercepts
+    assert apart[0] < -1 < 0 < apart[1]
+
+
+def test_a_small_change_of_the_level_is_held_back_and_a_large_one_passes():
+    small, large = regression(6, 6, 6, 6, 6).shared[1], regression(1, 1, 1, 1, 1).shared[1]
+    assert 0 < small < 0.8 * np.log(0.6 / 0.4)
+    assert large < 0.85 * np.log(0.1 / 0.9) < 0
 
 
 def test_cells_chosen_for_their_confidence_move_less_than_random_ones():
