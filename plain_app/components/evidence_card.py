@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-import streamlit as st
-
 from plain_app.charts.evidence import EvidencePoints, Vote, evidence_spans, signed
-from plain_app.components.rows import Column, draw_rows
+from plain_app.components.rows import Column, Table, draw_tables
 from plain_app.services.explore import Explored, evidence
 
 _TERMS = (Column("because of"), Column("", "span"), Column("adds", "number"))
@@ -17,29 +15,26 @@ def evidence_card(
     results: Explored, row: int, label: int, on_open: Callable[[str], None] | None = None
 ) -> None:
     """Draw the evidence of one cell; `on_open` is told which voter to open."""
-    is_candidate = bool(results.dataset.candidates[row, label])
     points = evidence(results, row, label)
     spans = [[one.name, one[1:5], one.text] for one in evidence_spans(points)]
-    draw_rows(_TERMS, spans, "explore.evidence")
-    with st.container(key="explore.sum"):
-        st.caption(_sum_text(points, is_candidate))
-    _draw_voters(results, points.voters, label, on_open)
-    _draw_label_votes(results, points.label_votes, row)
+    terms = Table(_TERMS, spans, note=_sum(points, bool(results.dataset.candidates[row, label])))
+    voters = _voters(results, points.voters, label, on_open)
+    draw_tables((terms, voters, _label_votes(results, points.label_votes, row)), "explore.evidence")
 
 
-def _sum_text(points: EvidencePoints, is_candidate: bool) -> str:
+def _sum(points: EvidencePoints, is_candidate: bool) -> tuple[str, str, str]:
     terms = " ".join(map(signed, points.terms))
     total = f"{points.total:.3f}".replace("-", "−")
     outside = "" if is_candidate else " This label was not offered, so its confidence counts as 0."
-    return f"{terms} = **{total}**. Exact, before rounding.{outside}"
+    return f"{terms} = ", total, f". Exact, before rounding.{outside}"
 
 
-def _draw_voters(
+def _voters(
     results: Explored,
     votes: tuple[Vote, ...],
     label: int,
     on_open: Callable[[str], None] | None,
-) -> None:
+) -> Table:
     """Name the instances that contributed most, with what they say of the label."""
     ids = [results.dataset.ids[vote.at] for vote in votes]
     rows = [
@@ -49,14 +44,13 @@ def _draw_voters(
     if results.picture_column is not None:
         columns = [Column("", "picture"), *columns]
         rows = [[results.picture(vote.at), *row] for vote, row in zip(votes, rows, strict=True)]
-    pick = None if on_open is None else (lambda at: on_open(ids[at]))
-    draw_rows(columns, rows, "explore.voters", pick)
+    return Table(columns, rows, None if on_open is None else (lambda at: on_open(ids[at])))
 
 
-def _draw_label_votes(results: Explored, votes: tuple[Vote, ...], row: int) -> None:
+def _label_votes(results: Explored, votes: tuple[Vote, ...], row: int) -> Table:
     names = results.dataset.label_names
     rows = [[names[vote.at], *_vote(results, vote, row, vote.at)] for vote in votes]
-    draw_rows([Column("label that voted"), *_VOTE], rows, "explore.label_votes")
+    return Table([Column("label that voted"), *_VOTE], rows)
 
 
 def _vote(results: Explored, vote: Vote, row: int, label: int) -> list[Any]:

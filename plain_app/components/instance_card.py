@@ -10,8 +10,9 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.charts import ego
+from plain_app.components.actions import actions
 from plain_app.components.evidence_card import evidence_card
-from plain_app.components.links import open_in_review
+from plain_app.components.links import go_to_review
 from plain_app.components.rows import Column, draw_rows
 from plain_app.components.scatter import mark
 from plain_app.components.switch import pick_kept, switch
@@ -20,6 +21,7 @@ from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
 INSTANCE, LAST = state.INSTANCE, "explore.last"
+STEPS, REVIEW = {"Previous": -1, "Next": 1}, "Review"
 WHY, CELL = "Why this confidence", "explore.cell.{}"
 
 
@@ -83,11 +85,10 @@ def _choose_instance(results: Explored) -> int | None:
             "Instance", key=INSTANCE, placeholder=ids[0], bind="query-params", max_chars=500
         )
         row = results.row_of.get(chosen.strip()) if chosen else 0
-        for name, step in (("Previous", -1), ("Next", 1)):
-            key = f"explore.{name.lower()}"
-            st.button(name, key=key, on_click=on_step, args=(ids, row, step))
-        if row is not None and not results.version:
-            open_in_review(lambda: [ids[row]], "explore.review_instance", "Review")
+        links = [REVIEW] if row is not None and not results.version else []
+        pressed = actions(list(STEPS), links, "explore.walk", lambda name: on_step(ids, row, name))
+    if pressed == REVIEW and row is not None:
+        go_to_review([ids[row]])
     if row is None:
         st.warning(f"There is no instance with this id. The first is called: {_plain(ids[0])}")
     state.remember(LAST, chosen)
@@ -183,9 +184,10 @@ def _draw_neighbours(results: Explored, points: ego.EgoPoints) -> None:
     draw_rows(columns, rows, "explore.neighbours", lambda at: on_open(ids[at]), can_sort=True)
 
 
-def on_step(ids: Sequence[str], row: int | None, step: int) -> None:
+def on_step(ids: Sequence[str], row: int | None, name: str) -> None:
     """Go to the next or previous instance; from nowhere, to the first."""
-    state.remember(INSTANCE, ids[0] if row is None else ids[(row + step) % len(ids)])
+    if name in STEPS:
+        state.remember(INSTANCE, ids[0] if row is None else ids[(row + STEPS[name]) % len(ids)])
 
 
 def on_open(instance: str) -> None:

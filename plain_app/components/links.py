@@ -17,7 +17,12 @@ def open_in_review(
 ) -> None:
     """Draw a button that opens instances in Review; they are asked for when it is pressed."""
     if st.button(label, key=key, icon=":material/arrow_forward:", type="tertiary"):
-        st.switch_page(REVIEW, query_params={"selection": open_selection(ids())})
+        go_to_review(ids())
+
+
+def go_to_review(ids: Sequence[str]) -> None:
+    """Go to Review with these instances only."""
+    st.switch_page(REVIEW, query_params={"selection": open_selection(ids)})
 
 
 def instance_address(run_id: str, instance: str) -> str:

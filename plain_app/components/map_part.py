@@ -104,7 +104,6 @@ def _draw_selected(results: Explored, epoch: int | None) -> None:
     """List the instances of the last lasso."""
     run_id, lasso = state.recall("explore.lasso") or (None, None)
     if run_id != results.run.id:
-        st.caption("Lasso instances on the map to list them here.")
         return
     rows = maps.inside(run_id, lasso)
     with st.container(horizontal=True, vertical_alignment="center"):

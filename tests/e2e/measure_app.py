@@ -245,9 +245,9 @@ def press_sections(page: Page, sections: tuple[tuple[str, str], ...]) -> list[fl
 
 def next_instance(page: Page) -> float:
     """Press Next and wait until the sum of the new instance's evidence is there."""
-    said = "find('[data-testid=stVerticalBlock] .st-key-explore-sum')?.textContent"
+    said = "find('.note')?.textContent"
     page.evaluate(f"window.before = {said}")
-    page.locator(".st-key-explore-next button").click()
+    page.get_by_role("button", name="Next").click()
     return seen(page, f"{said} && {said} !== window.before")
 
 
@@ -346,7 +346,7 @@ def next_neighbours(page: Page) -> float:
     """Press Next and wait until another network is painted."""
     pixels = "find('.st-key-explore-ego canvas').toDataURL()"
     page.evaluate(f"window.before = {pixels}")
-    page.locator(".st-key-explore-next button").click()
+    page.get_by_role("button", name="Next").click()
     return seen(page, f"{pixels} !== window.before")
 
 

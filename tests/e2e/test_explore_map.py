@@ -160,7 +160,7 @@ def test_a_lasso_lists_its_instances_and_clear_forgets_them(page):
     assert "0 instances" not in page.get_by_text("selected").inner_text().split(" ", 1)[0]
     keep(page, "lasso")
     page.get_by_role("button", name="Clear").click()
-    expect(page.get_by_text("Lasso instances on the map")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("selected")).to_have_count(0, timeout=WAIT)
 
 
 def test_recolouring_and_another_epoch_do_not_move_the_map(page):

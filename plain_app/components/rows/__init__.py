@@ -27,6 +27,18 @@ class Column(NamedTuple):
     kind: Literal["text", "number", "bar", "curve", "span", "check", "picture"] = "text"
 
 
+class Table(NamedTuple):
+    """Columns and rows, what to do with a row that is picked, and a line of text below.
+
+    The line has a beginning, a part that stands out, and an end.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Any]]
+    on_pick: Callable[[int], None] | None = None
+    note: tuple[str, str, str] | None = None
+
+
 def draw_rows(
     columns: Sequence[Column],
     rows: Sequence[Sequence[Any]],
@@ -42,34 +54,50 @@ def draw_rows(
 
     Rows beyond the height are scrolled to. `can_sort`: a press on a title sorts, in the browser.
     """
+    more = {"can_mark": on_mark is not None, "can_sort": can_sort, "marked": sorted(marked)}
+    _draw([Table(columns, rows, on_pick)], key, height, on_mark, **more)
+
+
+def draw_tables(tables: Sequence[Table], key: str, height: int = 210) -> None:
+    """Draw tables below each other, each of at most this height: one thing to draw, not several."""
+    _draw(tables, key, height)
+
+
+def _draw(
+    tables: Sequence[Table],
+    key: str,
+    height: int,
+    on_mark: Callable[[list[int]], None] | None = None,
+    **more: Any,
+) -> None:
+    def is_row(at: Any, of: int = 0) -> bool:
+        return isinstance(at, int) and 0 <= at < len(tables[of].rows)
 
     def picked() -> None:
-        at = (state.recall(key) or {}).get("picked")
-        if on_pick is not None and _is_row(at):
-            on_pick(at)
+        of, at = (state.recall(key) or {}).get("picked") or (None, None)
+        if of in range(len(tables)) and is_row(at, of) and tables[of].on_pick is not None:
+            tables[of].on_pick(at)
 
     def mark() -> None:
         found = (state.recall(key) or {}).get("marked")
         if on_mark is not None and isinstance(found, list):
-            on_mark([at for at in found if _is_row(at)])
+            on_mark([at for at in found if is_row(at)])
 
-    def _is_row(at: Any) -> bool:
-        return isinstance(at, int) and 0 <= at < len(rows)
-
-    data = {
-        "columns": [column._asdict() for column in columns],
-        "rows": [list(row) for row in rows],
-        "can_pick": on_pick is not None,
-        "can_mark": on_mark is not None,
-        "can_sort": can_sort,
-        "marked": sorted(marked),
-        "height": height,
-    }
+    data = {"tables": [_sent(one) for one in tables], "marked": [], "height": height, **more}
     _component()(key=key, data=data, on_picked_change=picked, on_marked_change=mark)
+
+
+def _sent(table: Table) -> dict[str, Any]:
+    return {
+        "columns": [column._asdict() for column in table.columns],
+        "rows": [list(row) for row in table.rows],
+        "can_pick": table.on_pick is not None,
+        "note": table.note,
+    }
 
 
 @cache
 def _component() -> Any:
     js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("rows.js", "rows.css"))
-    html = '<div class="rows" data-part="rows"></div>'
+    html = '<div class="tables" data-part="rows"></div>'
     return st.components.v2.component("plain_rows", html=html, css=css, js=js)

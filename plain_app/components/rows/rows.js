@@ -1,20 +1,31 @@
-// A short table. Cells are data: drawn as text, never as markup.
+// Short tables below each other. Cells are data: drawn as text, never as markup.
 
 const drawn = new WeakMap(); // what a root shows; the default export is called at every rerun
 
 export default function ({ data, parentElement, setTriggerValue }) {
   const box = parentElement.querySelector('[data-part="rows"]');
   const { marked, height, ...content } = data;
-  const now = JSON.stringify(content);
+  const now = JSON.stringify([content, height]);
   let shown = drawn.get(box);
   if (shown?.now !== now) {
     drawn.set(box, (shown = { now }));
-    const tell = { pick: (at) => shown.send("picked", at), mark: () => shown.send("marked", marks(box)) };
-    box.replaceChildren(table(content, tell));
+    const mark = () => shown.send("marked", marks(box));
+    const parts = content.tables.flatMap((one, of) => {
+      const frame = make("div", "rows");
+      frame.style.maxHeight = `${height}px`;
+      frame.append(table({ ...content, ...one }, { pick: (at) => shown.send("picked", [of, at]), mark }));
+      return one.note ? [frame, note(one.note)] : [frame];
+    });
+    box.replaceChildren(...parts);
   }
   shown.send = setTriggerValue;
-  box.style.maxHeight = `${height}px`;
   for (const one of checks(box)) one.checked = marked.includes(Number(one.value));
+}
+
+function note([begin, middle, end]) {
+  const line = make("p", "note");
+  line.append(begin, make("strong", "", middle), end);
+  return line;
 }
 
 const checks = (box) => [...box.querySelectorAll("input")];
