@@ -3,6 +3,7 @@
 import base64
 import io
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,7 @@ def _choose_instance(results: Explored) -> int | None:
 def _what(results: Explored, row: int) -> None:
     """Draw the picture or text, and the candidates with their confidences."""
     picture = results.picture(row)
-    left, right = st.columns([2, 7], gap="small") if picture else (None, st.container())
+    left, right = st.columns([2, 7], gap="small") if picture else (None, nullcontext())
     if left is not None:
         left.image(_enlarged(picture), width="stretch")
     with right:
