@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 DATA, RUN, ANNOTATOR = "frame.data", "frame.run", "frame.annotator"
-INSTANCE = "explore.instance"
+INSTANCE, LAST_INSTANCE = "explore.instance", "explore.last"
 _IN_ADDRESS = {"data": DATA, "run": RUN, "annotator": ANNOTATOR}
 _PENDING = "frame.pending"
 _SHOWN = 12  # characters of a fingerprint in the address

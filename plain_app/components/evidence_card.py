@@ -1,25 +1,25 @@
-"""The card that answers "why this confidence?": terms that add up, and the named voters."""
+"""The tables that answer "why this confidence?": terms that add up, and the named voters."""
 
 from collections.abc import Callable
 from typing import Any
 
 from plain_app.charts.evidence import EvidencePoints, Vote, evidence_spans, signed
-from plain_app.components.rows import Column, Table, draw_tables
+from plain_app.components.rows import Column, Table
 from plain_app.services.explore import Explored, evidence
 
 _TERMS = (Column("because of"), Column("", "span"), Column("adds", "number"))
 _VOTE = (Column("adds", "number"), Column("offered", "check"), Column("prediction", "number"))
 
 
-def evidence_card(
+def evidence_tables(
     results: Explored, row: int, label: int, on_open: Callable[[str], None] | None = None
-) -> None:
-    """Draw the evidence of one cell; `on_open` is told which voter to open."""
+) -> list[Table]:
+    """Return the evidence of one cell; `on_open` is told which voter to open."""
     points = evidence(results, row, label)
     spans = [[one.name, one[1:5], one.text] for one in evidence_spans(points)]
     terms = Table(_TERMS, spans, note=_sum(points, bool(results.dataset.candidates[row, label])))
     voters = _voters(results, points.voters, label, on_open)
-    draw_tables((terms, voters, _label_votes(results, points.label_votes, row)), "explore.evidence")
+    return [terms, voters, _label_votes(results, points.label_votes, row)]
 
 
 def _sum(points: EvidencePoints, is_candidate: bool) -> tuple[str, str, str]:

@@ -1,9 +1,6 @@
 """One instance: what it is, its candidates, why a confidence is what it is, and its neighbours."""
 
-import base64
-import io
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,19 +8,17 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.charts import ego
-from plain_app.components.actions import actions
-from plain_app.components.evidence_card import evidence_card
+from plain_app.components.card import Card, Choice, Hand, draw_card
+from plain_app.components.evidence_card import evidence_tables
 from plain_app.components.links import go_to_review
-from plain_app.components.rows import Column, draw_rows
-from plain_app.components.scatter import mark
-from plain_app.components.switch import pick_kept, switch
+from plain_app.components.rows import Column, Table, draw_rows
+from plain_app.components.switch import open_one, opened
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 
 ROW_HEIGHT, PICTURE_ROW = 28, 44
-INSTANCE, LAST = state.INSTANCE, "explore.last"
-STEPS, REVIEW = {"Previous": -1, "Next": 1}, "Review"
-WHY, CELL = "Why this confidence", "explore.cell.{}"
+CARD, CELL = "explore.card", "explore.cell.{}"
+ABOUT, TO_EXPLAIN = ("Why this confidence", "Neighbours"), "Label to explain"
 
 
 def instance_rows(
@@ -63,57 +58,65 @@ _INSTANCE_COLUMNS = {
 def draw_instance(run_id: str) -> None:
     """Draw one instance: what it is, its candidates, why, and its neighbours."""
     results = explore.explored(run_id)
-    row = _choose_instance(results)
+    ids = results.dataset.ids
+    written = _written(results)
+    row = results.row_of.get(written) if written else 0
     if row is None:
+        hand = Hand(open_instance, lambda _: open_instance(ids[0]), lambda *_: None)
+        problem = f"There is no instance with this id. The first is called: {ids[0][:80]}"
+        draw_card(Card(written, ids[0], problem), hand, CARD)
         return
-    of_run, lasso = state.recall("explore.lasso") or (None, None)
-    corners = lasso.corners if of_run == run_id else ()
-    mark(maps.layout_name(run_id), row, corners, "explore.marks")
-    _what(results, row)
-    label = _choose_cell(results, row)
-    if switch("About", (WHY, "Neighbours"), "explore.about", "tabs") == WHY:
-        evidence_card(results, row, label, on_open)
-    else:
+    state.remember(state.LAST_INSTANCE, (results.run.fingerprint, written))
+    order = _cells_in_order(results, row)
+    chosen = state.recall(CELL.format(row))
+    label = chosen if chosen in order else order[0]
+    about = opened(ABOUT, "explore.about")
+
+    def on_choice(title: str, at: int) -> None:
+        if title == TO_EXPLAIN:
+            on_explain(row, order[at])
+        else:
+            open_one(ABOUT, "explore.about", ABOUT[at])
+
+    titles = _cell_titles(results, row, order)
+    card = Card(
+        written,
+        ids[0],
+        can_review=not results.version,
+        picture=results.picture(row),
+        text=explore.instance_text(results, row) if results.text_columns else "",
+        above=[_candidates(results, row)],
+        choices=[
+            Choice(TO_EXPLAIN, titles, titles[order.index(label)], "list"),
+            Choice("About", ABOUT, about, "tabs"),
+        ],
+        below=evidence_tables(results, row, label, open_instance) if about == ABOUT[0] else (),
+        marks=_marks(run_id, row),
+    )
+    hand = Hand(open_instance, lambda step: open_instance(ids[(row + step) % len(ids)]), on_choice)
+    if draw_card(card, hand, CARD):
+        go_to_review([ids[row]])
+    if about != ABOUT[0]:
         _neighbours(results, row, label)
 
 
-def _choose_instance(results: Explored) -> int | None:
-    ids = results.dataset.ids
-    if state.recall(INSTANCE) is None and INSTANCE not in st.query_params and state.recall(LAST):
-        state.remember(INSTANCE, state.recall(LAST))  # another part of the view was open meanwhile
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        chosen = st.text_input(
-            "Instance", key=INSTANCE, placeholder=ids[0], bind="query-params", max_chars=500
-        )
-        row = results.row_of.get(chosen.strip()) if chosen else 0
-        links = [REVIEW] if row is not None and not results.version else []
-        pressed = actions(list(STEPS), links, "explore.walk", lambda name: on_step(ids, row, name))
-    if pressed == REVIEW and row is not None:
-        go_to_review([ids[row]])
-    if row is None:
-        st.warning(f"There is no instance with this id. The first is called: {_plain(ids[0])}")
-    state.remember(LAST, chosen)
-    return row
+def _written(results: Explored) -> str:
+    """Return the id that the address has; without one, what was open on this data before."""
+    fingerprint, last = state.recall(state.LAST_INSTANCE) or (None, "")
+    if state.INSTANCE not in st.query_params and last and fingerprint == results.run.fingerprint:
+        st.query_params[state.INSTANCE] = last
+    return st.query_params.get(state.INSTANCE, "")[:500]
 
 
-def _what(results: Explored, row: int) -> None:
-    """Draw the picture or text, and the candidates with their confidences."""
-    picture = results.picture(row)
-    left, right = st.columns([2, 7], gap="small") if picture else (None, nullcontext())
-    if left is not None:
-        left.image(_enlarged(picture), width="stretch")
-    with right:
-        if results.text_columns:
-            st.text(explore.instance_text(results, row))
-        _candidates(results, row)
+def _marks(run_id: str, row: int) -> dict[str, Any]:
+    of_run, lasso = state.recall("explore.lasso") or (None, None)
+    corners = lasso.corners if of_run == run_id else ()
+    return {"layout": maps.layout_name(run_id), "at": row, "lasso": [list(one) for one in corners]}
 
 
-def _candidates(results: Explored, row: int) -> None:
+def _candidates(results: Explored, row: int) -> Table:
     part = slice(results.starts[row], results.starts[row + 1])
     labels_here = results.cells[1][part]
-    if not len(labels_here):
-        st.caption("Nothing was offered for this instance.")
-        return
     verdicts = explore.verdicts_on(results, row)
     order = np.argsort(-results.confidences[row, labels_here], kind="stable")
     labels_here = labels_here[order]
@@ -127,27 +130,28 @@ def _candidates(results: Explored, row: int) -> None:
             strict=True,
         )
     ]
-    columns = (
-        Column("candidate"),
-        Column("confidence", "bar"),
-        Column("over epochs", "curve"),
-        Column("decision"),
-    )
-    explain = [int(at) for at in labels_here]
-    draw_rows(columns, rows, "explore.candidates", lambda at: on_explain(row, explain[at]))
+    nothing = None if rows else ("Nothing was offered for this instance.", "", "")
+    return Table(_CANDIDATES, rows, lambda at: on_explain(row, int(labels_here[at])), note=nothing)
 
 
-def _choose_cell(results: Explored, row: int) -> int:
-    """Let choose a label of the instance: candidates first, the most doubtful first."""
+_CANDIDATES = (
+    Column("candidate"),
+    Column("confidence", "bar"),
+    Column("over epochs", "curve"),
+    Column("decision"),
+)
+
+
+def _cells_in_order(results: Explored, row: int) -> list[int]:
+    """Return the labels to explain: candidates first, the most doubtful first."""
     offered = results.dataset.candidates[row]
     keys = np.where(offered > 0, results.confidences[row], 2 - results.predictions[row])
-    order = [int(at) for at in np.argsort(keys, kind="stable")]
-    names = results.dataset.label_names
-    titles = [names[at] if offered[at] else f"{names[at]} (not offered)" for at in order]
-    chosen = state.recall(CELL.format(row))
-    at = order.index(chosen) if chosen in order else 0
-    pick_kept("Label to explain", titles, "explore.cell", at, lambda at: on_explain(row, order[at]))
-    return order[at]
+    return [int(at) for at in np.argsort(keys, kind="stable")]
+
+
+def _cell_titles(results: Explored, row: int, order: Sequence[int]) -> list[str]:
+    names, offered = results.dataset.label_names, results.dataset.candidates[row]
+    return [names[at] if offered[at] else f"{names[at]} (not offered)" for at in order]
 
 
 def _neighbours(results: Explored, row: int, label: int) -> None:
@@ -182,17 +186,16 @@ def _draw_neighbours(results: Explored, points: ego.EgoPoints) -> None:
         columns = [Column("", "picture"), *columns]
         rows = [[picture, *row] for picture, row in zip(table["picture"], rows, strict=True)]
     ids = table["instance"].tolist()
-    draw_rows(columns, rows, "explore.neighbours", lambda at: on_open(ids[at]), can_sort=True)
+    draw_rows(columns, rows, "explore.neighbours", lambda at: open_instance(ids[at]), can_sort=True)
 
 
-def on_step(ids: Sequence[str], row: int | None, name: str) -> None:
-    """Go to the next or previous instance; from nowhere, to the first."""
-    if name in STEPS:
-        state.remember(INSTANCE, ids[0] if row is None else ids[(row + STEPS[name]) % len(ids)])
-
-
-def on_open(instance: str) -> None:
-    state.remember(INSTANCE, instance)
+def open_instance(instance: str) -> None:
+    """Open an instance by the address; nothing opens the first."""
+    if instance:
+        st.query_params[state.INSTANCE] = instance
+    else:
+        st.query_params.pop(state.INSTANCE, None)
+        state.forget(state.LAST_INSTANCE)
 
 
 def on_explain(row: int, label: int) -> None:
@@ -204,22 +207,4 @@ def on_row(key: str, ids: Sequence[str]) -> None:
     """Open the instance of the row that was chosen in a table."""
     rows = (state.recall(key) or {}).get("selection", {}).get("rows", [])
     if rows and rows[0] < len(ids):
-        state.remember(INSTANCE, ids[rows[0]])
-
-
-def _plain(text: str) -> str:
-    """Return data so that markdown shows it as it is."""
-    return "".join(f"\\{one}" if not one.isalnum() and one.isascii() else one for one in text[:80])
-
-
-def _enlarged(picture: str) -> Any:
-    """Return a tiny picture with its pixels enlarged, so that the browser does not blur them."""
-    from PIL import Image
-
-    if len(picture) > 4000:
-        return picture
-    try:
-        image = Image.open(io.BytesIO(base64.b64decode(picture.split(",", 1)[1])))
-        return image.resize((image.width * 8, image.height * 8), Image.Resampling.NEAREST)
-    except (OSError, ValueError):
-        return picture
+        open_instance(ids[rows[0]])

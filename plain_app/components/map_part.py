@@ -4,7 +4,7 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.components.cards import counted, listed
-from plain_app.components.instance_card import draw_instance, instance_rows
+from plain_app.components.instance_card import draw_instance, instance_rows, open_instance
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import scatter
 from plain_app.components.sliders import last_move, sliders
@@ -47,7 +47,7 @@ def _draw_map(results: Explored, layout: str) -> int | None:
     colour, epoch = _draw_tools(results)
     event = scatter(*maps.packed_map(results, layout, colour, epoch), "explore.map")
     if event.picked is not None and 0 <= event.picked < results.dataset.n_instances:
-        state.remember(state.INSTANCE, results.dataset.ids[event.picked])
+        open_instance(results.dataset.ids[event.picked])
     if event.lasso:
         state.remember("explore.lasso", (results.run.id, Lasso(layout, event.lasso)))
     if layout != "umap":

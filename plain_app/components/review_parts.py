@@ -11,7 +11,8 @@ from core.store import Decision, RunRow
 from plain_app import state
 from plain_app.components.cards import Figure, cell_table, figure_row
 from plain_app.components.errors import show_error
-from plain_app.components.evidence_card import evidence_card
+from plain_app.components.evidence_card import evidence_tables
+from plain_app.components.rows import draw_tables
 from plain_app.components.trust_parts import (
     draw_agreement,
     draw_contradictions,
@@ -89,7 +90,7 @@ def _draw_why(run: RunRow, annotator: str) -> None:
         st.caption("Press e on a candidate to see why it has its confidence.")
         return
     st.text(f"{instance} · {label}")
-    evidence_card(results, row, column)
+    draw_tables(evidence_tables(results, row, column), "review.evidence")
 
 
 def _draw_history(run: RunRow, annotator: str) -> None:

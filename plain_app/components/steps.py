@@ -26,13 +26,16 @@ def draw_steps(pages: Mapping[str, st.Page], here: str) -> None:
     The links carry the choices: an address that is right at once need not be changed afterwards.
     """
     chosen = state.address()
+    fingerprint, last = state.recall(state.LAST_INSTANCE) or (None, "")
+    instance = {state.INSTANCE: last} if last and fingerprint == state.current().fingerprint else {}
     with st.container(horizontal=True, gap="small", key="frame.steps"):
         for step in _steps():
             icon = ":material/check_circle:" if step.is_done else ":material/circle:"
             text = None if step.is_open else f"First: {step.needs}"
             label = f"**{step.title}**" if step.title == here else step.title
             page = pages[step.title]
-            st.page_link(page, label=label, icon=icon, help=text, query_params=chosen)
+            asked = chosen | instance if step.title == "Explore" else chosen
+            st.page_link(page, label=label, icon=icon, help=text, query_params=asked)
 
 
 def _steps() -> list[Step]:

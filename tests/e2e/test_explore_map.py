@@ -193,6 +193,39 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
 
 
+def test_the_card_follows_what_is_written_picked_and_chosen(page):
+    card = page.locator(".st-key-explore-card")
+    written = card.get_by_label("Instance", exact=True)
+
+    def write(text: str) -> None:
+        written.fill(text)
+        written.press("Enter")
+
+    write("nobody")
+    expect(card.get_by_role("alert")).to_contain_text("no instance with this id", timeout=WAIT)
+    write("scene-0007")
+    expect(page).to_have_url(re.compile("explore.instance=scene-0007"), timeout=WAIT)
+    first, *_, last = card.locator('[data-part="above"] td.text:first-child').all_inner_texts()
+    to_explain = card.get_by_label("Label to explain").locator("option:checked")
+    expect(to_explain).to_have_text(last, timeout=WAIT)  # the most doubtful
+    card.locator('[data-part="above"] tr.pickable').first.click()
+    expect(to_explain).to_have_text(first, timeout=WAIT)
+    card.get_by_label("Label to explain").select_option(last)
+    expect(card.locator(".note")).to_contain_text("Exact", timeout=WAIT)
+    card.get_by_role("button", name="Previous").click()
+    expect(written).to_have_value("scene-0006", timeout=WAIT)
+    voter = card.locator('[data-part="below"] tr.pickable').first
+    name = voter.locator("td.text").inner_text()
+    voter.click()
+    expect(written).to_have_value(name, timeout=WAIT)
+    page.locator(".st-key-frame-steps").get_by_text("Train", exact=True).click()
+    expect(page).to_have_url(re.compile("/train"), timeout=WAIT)
+    page.locator(".st-key-frame-steps").get_by_text("Explore", exact=True).click()
+    expect(written).to_have_value(name, timeout=WAIT)
+    card.get_by_role("button", name="Review").click()
+    expect(page).to_have_url(re.compile("/review.*selection="), timeout=WAIT)
+
+
 def test_labels_and_outside_draw(page):
     page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
     expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=WAIT)

@@ -81,7 +81,7 @@ def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, 
     run_ids, study_id, demo = prepared
     server = serve()
     page = open_page(urljoin(server.url, instance_address(run_ids[0], demo.ids[7])))
-    expect(page.locator(".st-key-explore-instance input")).to_have_value(demo.ids[7], timeout=LONG)
+    expect(page.locator(".st-key-explore-card input")).to_have_value(demo.ids[7], timeout=LONG)
     page.goto(urljoin(server.url, trial_address(study_id, 2)))
     expect(page.locator(".st-key-train-title")).to_contain_text("trial 2", timeout=LONG)
     page.goto(urljoin(server.url, f"/tune?tune.part=Search&study={study_id}"))

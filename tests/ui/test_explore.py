@@ -1,5 +1,6 @@
 """The Explore view in all its states, and what its widgets do."""
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -15,7 +16,6 @@ from core.config import PlainConfig
 from core.dataset import CandidateDataset
 from core.demo import load_demo
 from core.store import Decision, RunState, Workspace, files
-from plain_app.components import instance_card
 from plain_app.components.map_part import COLOURS
 from plain_app.services import explore, maps
 
@@ -75,6 +75,11 @@ def components(app: AppTest) -> list[str]:
     return sorted(name.removeprefix("plain_") for name in names)
 
 
+def card(app: AppTest) -> dict:
+    found = [one.proto for one in app.get(PART) if one.proto.component_name == "plain_card"]
+    return json.loads(found[0].json)
+
+
 def queued(workspace: Workspace) -> str:
     fingerprint = workspace.add_dataset(load_demo(n_instances=40), "demo")
     return workspace.runs.create(fingerprint, PlainConfig(epochs=2)).id
@@ -106,7 +111,7 @@ def test_a_run_at_work_is_explored_as_of_its_checkpoint(ready, monkeypatch):
     app = open_view()
     assert not app.exception
     assert "At work: epoch 0 of 9" in shown(app)
-    assert {"map", "rows"} <= set(components(app))
+    assert {"map", "card"} <= set(components(app))
 
 
 def test_a_failed_run_tells_why_as_text(workspace):
@@ -131,10 +136,10 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["actions", "ahead", "map", "map_marks", "map_places", "rows", "rows", "sliders"]
-    assert components(app) == [*parts, *["switch"] * 4, "tour"]
+    parts = ["ahead", "card", "map", "map_places", "sliders", "switch", "switch", "tour"]
+    assert components(app) == parts
     assert "UMAP is being computed" in shown(app)
-    assert any("Exact, before rounding" in str(one.proto) for one in app.get(PART))
+    assert "Exact, before rounding" in card(app)["below"]["tables"][0]["note"][2]
 
 
 def test_without_a_layout_an_instance_can_still_be_chosen(ready):
@@ -143,8 +148,10 @@ def test_without_a_layout_an_instance_can_still_be_chosen(ready):
     app = open_view()
     assert not app.exception
     assert "no layout" in shown(app)
-    app.text_input(key="explore.instance").set_value("scene-0007").run()
+    app.query_params["explore.instance"] = "scene-0007"
+    app.run()
     assert not app.exception
+    assert card(app)["instance"] == "scene-0007"
 
 
 def test_umap_is_preferred_to_pca(ready):
@@ -164,32 +171,23 @@ def test_every_colouring_draws(ready):
         assert kind == "column" or any(f"|{kind}|" in str(one.proto) for one in app.get(PART))
 
 
-def test_next_and_previous_step_through_the_instances(monkeypatch):
-    kept = {}
-    monkeypatch.setattr(instance_card.state, "remember", kept.__setitem__)
-    ids = ["a", "b", "c"]
-    steps = [(0, "Next"), (2, "Next"), (0, "Previous"), (None, "Next")]
-    found = [instance_card.on_step(ids, *one) or kept.popitem()[1] for one in steps]
-    assert found == ["b", "a", "c", "a"]
-    instance_card.on_step(ids, 1, "Review")
-    assert not kept
-
-
 def test_an_unknown_id_is_said_to_be_unknown(ready):
     app = open_view()
-    app.text_input(key="explore.instance").set_value(HOSTILE).run()
+    app.query_params["explore.instance"] = HOSTILE
+    app.run()
     assert not app.exception
-    assert "no instance with this id" in shown(app)
+    assert "no instance with this id" in card(app)["problem"]
 
 
 def test_the_chosen_instance_survives_another_part(ready):
     app = open_view()
-    app.text_input(key="explore.instance").set_value("scene-0042").run()
+    app.query_params["explore.instance"] = "scene-0042"
+    app.run()
     for part in ("Labels", "Map"):
         app.query_params["explore.part"] = part
         app.run()
         assert not app.exception
-    assert app.text_input(key="explore.instance").value == "scene-0042"
+    assert card(app)["instance"] == "scene-0042"
 
 
 def test_a_lasso_is_listed_until_it_is_cleared(ready):
@@ -256,11 +254,12 @@ def test_hostile_names_and_texts_stay_text(workspace):
         assert not app.exception
     app.query_params["explore.colour"] = COLOURS["column"]
     app.run()
-    app.text_input(key="explore.instance").set_value("nobody").run()
+    app.query_params["explore.instance"] = "nobody"
+    app.run()
     assert not app.exception
     read_as_markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]
     assert not [text for text in read_as_markdown if "onerror" in text]
-    assert "\\<img" in app.warning[0].value
+    assert "<img" in card(app)["problem"]
 
 
 def test_the_view_loads_neither_torch_nor_faiss(tmp_path):

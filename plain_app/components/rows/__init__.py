@@ -70,34 +70,56 @@ def _draw(
     on_mark: Callable[[list[int]], None] | None = None,
     **more: Any,
 ) -> None:
-    def is_row(at: Any, of: int = 0) -> bool:
-        return isinstance(at, int) and 0 <= at < len(tables[of].rows)
-
     def picked() -> None:
-        of, at = (state.recall(key) or {}).get("picked") or (None, None)
-        if of in range(len(tables)) and is_row(at, of) and tables[of].on_pick is not None:
-            tables[of].on_pick(at)
+        tell_picked(tables, (state.recall(key) or {}).get("picked"))
 
     def mark() -> None:
         found = (state.recall(key) or {}).get("marked")
         if on_mark is not None and isinstance(found, list):
-            on_mark([at for at in found if is_row(at)])
+            on_mark([at for at in found if _is_in(tables[0].rows, at)])
 
-    data = {"tables": [_sent(one) for one in tables], "marked": [], "height": height, **more}
+    data = {**sent(tables, height), "marked": [], **more}
     _component()(key=key, data=data, on_picked_change=picked, on_marked_change=mark)
 
 
-def _sent(table: Table) -> dict[str, Any]:
-    return {
-        "columns": [column._asdict() for column in table.columns],
-        "rows": [list(row) for row in table.rows],
-        "can_pick": table.on_pick is not None,
-        "note": table.note,
-    }
+def sent(tables: Sequence[Table], height: int = 210) -> dict[str, Any]:
+    """Return tables as `tables.js` takes them."""
+    each = [
+        {
+            "columns": [column._asdict() for column in table.columns],
+            "rows": [list(row) for row in table.rows],
+            "can_pick": table.on_pick is not None,
+            "note": table.note,
+        }
+        for table in tables
+    ]
+    return {"tables": each, "height": height}
+
+
+def tell_picked(tables: Sequence[Table], picked: Any) -> None:
+    """Call the `on_pick` of the table and row that `tables.js` says, if there are such."""
+    match picked:
+        case [int(of), int(at)] if _is_in(tables, of) and _is_in(tables[of].rows, at):
+            on_pick = tables[of].on_pick
+            if on_pick is not None:
+                on_pick(at)
+
+
+def _is_in(rows: Sequence[Any], at: Any) -> bool:
+    return isinstance(at, int) and 0 <= at < len(rows)
+
+
+def script() -> str:
+    """Return what draws tables, for components that hold some."""
+    return (_HERE / "tables.js").read_text(encoding="utf-8")
+
+
+def style() -> str:
+    return (_HERE / "rows.css").read_text(encoding="utf-8")
 
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("rows.js", "rows.css"))
+    js = script() + (_HERE / "rows.js").read_text(encoding="utf-8")
     html = '<div class="tables" data-part="rows"></div>'
-    return st.components.v2.component("plain_rows", html=html, css=css, js=js)
+    return st.components.v2.component("plain_rows", html=html, css=style(), js=js)

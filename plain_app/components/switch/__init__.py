@@ -1,6 +1,6 @@
 """Choices of which one is open, as a component: answers at once, a fifth of the drawing.
 
-What is open is in the address, so a link or a reload opens the same, unless the caller keeps it.
+What is open is in the address, so a link or a reload opens the same.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,26 +30,35 @@ def pick(label: str, options: Sequence[str], key: str, width: int) -> str:
     return _in_address(label, options, key, "list", width=width)
 
 
-def pick_kept(
-    label: str, options: Sequence[str], key: str, at: int, on_pick: Callable[[int], None]
-) -> None:
-    """Draw a list to pick from whose choice the caller keeps, by position."""
-    _draw(label, options, key, "list", options[at], lambda name: on_pick(options.index(name)))
-
-
 def _in_address(
     label: str, options: Sequence[str], key: str, look: str, width: int | None = None
 ) -> str:
-    def keep(chosen: str) -> None:
-        if chosen == options[0]:
-            st.query_params.pop(key, None)
-        else:
-            st.query_params[key] = chosen
-
-    asked = st.query_params.get(key)
-    is_open = asked if asked in options else options[0]
-    _draw(label, options, key, look, is_open, keep, width)
+    is_open = opened(options, key)
+    _draw(label, options, key, look, is_open, lambda name: open_one(options, key, name), width)
     return is_open
+
+
+def opened(options: Sequence[str], key: str) -> str:
+    """Return the open one by the address, at first the first."""
+    asked = st.query_params.get(key)
+    return asked if asked in options else options[0]
+
+
+def open_one(options: Sequence[str], key: str, chosen: str) -> None:
+    """Open one by the address; the first needs no mention."""
+    if chosen == options[0]:
+        st.query_params.pop(key, None)
+    else:
+        st.query_params[key] = chosen
+
+
+def script() -> str:
+    """Return what draws choices, for components that hold some."""
+    return (_HERE / "choices.js").read_text(encoding="utf-8")
+
+
+def style() -> str:
+    return (_HERE / "switch.css").read_text(encoding="utf-8")
 
 
 def _draw(
@@ -72,11 +81,11 @@ def _draw(
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("switch.js", "switch.css"))
+    js = script() + (_HERE / "switch.js").read_text(encoding="utf-8")
     return st.components.v2.component(
         "plain_switch",
         html='<div class="plain-switch"></div>',
-        css=css,
+        css=style(),
         js=js,
         isolate_styles=False,
     )

@@ -76,7 +76,7 @@ STOPS = (
     ),
     Stop(
         "Explore",
-        ".st-key-explore-evidence",
+        ".st-key-explore-card",
         "Why this confidence?",
         "Own candidate, own prediction, neighbours, related labels: numbers that add up, and "
         "below them, by name, who voted.",
