@@ -1,10 +1,11 @@
 """The frame: navigation, the step line, and the choices that outlive a page."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import streamlit as st
 
-from core.store import DatasetRow
+from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.components.ahead import load_ahead
 from plain_app.components.errors import error_guard
@@ -44,8 +45,7 @@ def main() -> None:
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
     with error_guard("frame"):
-        _draw_choices()
-        draw_steps(pages, page.title)
+        draw_steps(pages, page.title, *_draw_choices())
     with error_guard("page"):
         page.run()
 
@@ -59,17 +59,22 @@ def _pages() -> dict[str, st.Page]:
     }
 
 
-def _draw_choices() -> None:
-    """Draw data set, run and annotator; they are in the address too."""
+def _draw_choices() -> tuple[RunRow | None, bool]:
+    """Draw data set, run and annotator; they are in the address too.
+
+    Return the run, and whether somebody has decided something about the data.
+    """
     state.apply_choices()
     with st.sidebar:
         datasets = {row.fingerprint: row for row in list_datasets()}
         _choose_dataset(datasets)
-        _choose_run()
-        _choose_annotator()
+        run = _choose_run()
+        names = list_annotators(state.current().fingerprint)
+        _choose_annotator(names)
         _offer_tour(datasets.get(state.current().fingerprint or ""))
         load_ahead()
     state.mirror_in_address()
+    return run, bool(names)
 
 
 def _offer_tour(chosen: DatasetRow | None) -> None:
@@ -95,7 +100,7 @@ def _choose_dataset(rows: dict[str, DatasetRow]) -> None:
         st.caption(f"{sizes} · {row.n_candidates:,} candidates")
 
 
-def _choose_run() -> None:
+def _choose_run() -> RunRow | None:
     known = {run.id: run for run in list_runs(state.current().fingerprint)}
     state.restore_choice(state.RUN, ["", *known], "")
     st.selectbox(
@@ -105,9 +110,10 @@ def _choose_run() -> None:
         key=state.RUN,
         disabled=state.current().fingerprint is None,
     )
+    return known.get(state.current().run_id or "")
 
 
-def _choose_annotator() -> None:
+def _choose_annotator(names: Sequence[str]) -> None:
     person = known_person()
     if person is not None:
         state.remember(state.ANNOTATOR, person)
@@ -116,7 +122,6 @@ def _choose_annotator() -> None:
         return
     state.restore_annotator()
     chosen = state.current()
-    names = list_annotators(chosen.fingerprint)
     own = [chosen.annotator] if chosen.annotator and chosen.annotator not in names else []
     st.selectbox(
         "Annotator",

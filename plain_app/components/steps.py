@@ -5,10 +5,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from core.store import RunState
+from core.store import RunRow, RunState
 from plain_app import state
-from plain_app.services import runs
-from plain_app.services.workspace import list_annotators
 
 
 class Step(NamedTuple):
@@ -20,7 +18,9 @@ class Step(NamedTuple):
     is_done: bool
 
 
-def draw_steps(pages: Mapping[str, st.Page], here: str) -> None:
+def draw_steps(
+    pages: Mapping[str, st.Page], here: str, run: RunRow | None, is_reviewed: bool
+) -> None:
     """Draw the way through the program: where you are, what is done, what is missing.
 
     The links carry the choices: an address that is right at once need not be changed afterwards.
@@ -29,7 +29,7 @@ def draw_steps(pages: Mapping[str, st.Page], here: str) -> None:
     fingerprint, last = state.recall(state.LAST_INSTANCE) or (None, "")
     instance = {state.INSTANCE: last} if last and fingerprint == state.current().fingerprint else {}
     with st.container(horizontal=True, gap="small", key="frame.steps"):
-        for step in _steps():
+        for step in _steps(run, is_reviewed):
             icon = ":material/check_circle:" if step.is_done else ":material/circle:"
             text = None if step.is_open else f"First: {step.needs}"
             label = f"**{step.title}**" if step.title == here else step.title
@@ -38,17 +38,15 @@ def draw_steps(pages: Mapping[str, st.Page], here: str) -> None:
             st.page_link(page, label=label, icon=icon, help=text, query_params=asked)
 
 
-def _steps() -> list[Step]:
-    chosen = state.current()
-    has_data = chosen.fingerprint is not None
-    run = runs.get(chosen.run_id) if chosen.run_id else None
+def _steps(run: RunRow | None, is_reviewed: bool) -> list[Step]:
+    has_data = state.current().fingerprint is not None
     has_run = run is not None and run.epoch > 0
     is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
     return [
         Step("Data", "", True, has_data),
         Step("Train", "load data", has_data, is_trained),
         Step("Explore", "choose a run", has_run, False),
-        Step("Review", "train", is_trained, bool(list_annotators(chosen.fingerprint))),
+        Step("Review", "train", is_trained, is_reviewed),
         Step("Tune", "load data", has_data, False),
         Step("Compare", "train twice", has_data, False),
         Step("Export", "train", is_trained, False),
