@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import torch
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 
 from core.config import PlainConfig
@@ -31,6 +32,9 @@ _DENSE_LIMIT = 2**27
 
 _ONE_THREAD = 2**20
 """Multiplications of a layer and batch below which a step runs on one thread."""
+
+_ONE_THREAD_VALUES = 2**21
+"""Features and labels of all instances below which a whole training does."""
 
 _CHUNK = 64
 """Batches whose rows are gathered in one operation."""
@@ -327,3 +331,23 @@ def one_thread_if_small(work: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+class Threads:
+    """How many threads a training uses: one where the data are small.
+
+    torch, numpy and scipy each have threads of their own, which wait busily for their next work. A
+    training alternates between all three: on small data they mostly keep each other from working.
+    """
+
+    def __init__(self, n_values: int) -> None:
+        self._pools = ThreadpoolController() if n_values < _ONE_THREAD_VALUES else None
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Keep to it; elsewhere everything has the threads it had."""
+        if self._pools is None:
+            yield
+            return
+        with self._pools.limit(limits=1), one_thread_if_small(0):
+            yield

@@ -9,7 +9,8 @@ With several members (the preset `studio`) the networks are cross-fitted beside 
 """
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from functools import cache
 from importlib.metadata import version
 from time import perf_counter
@@ -28,7 +29,7 @@ from core.errors import StopTraining, TrainingError
 from core.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
 from core.metrics import f1, roc_auc
-from core.network import Between, Network, Rows, choose_device, fit_scaling
+from core.network import Between, Network, Rows, Threads, choose_device, fit_scaling
 from core.propagation import Propagator, balance
 
 Matrix = npt.NDArray[np.float32]
@@ -65,6 +66,27 @@ class PlainTrainer:
         targets : (n, L), what a review says of every cell; fitted in place of the pseudo-labels
         theta : weights to begin with, of a training with the same settings
         """
+        options = (instance_graph, label_graph, between, resume, targets, theta)
+        events = self._epochs(dataset, *options)
+        threads = Threads(dataset.n_instances * (dataset.n_features + dataset.n_labels))
+        with closing(events):
+            while True:
+                with threads.limited():  # while working, not while the caller does something
+                    event = next(events, None)
+                if event is None:
+                    return
+                yield event
+
+    def _epochs(
+        self,
+        dataset: CandidateDataset,
+        instance_graph: InstanceGraph | None,
+        label_graph: LabelGraph | None,
+        between: Between,
+        resume: Mapping[str, npt.NDArray[Any]] | None,
+        targets: Matrix | None,
+        theta: npt.NDArray[Any] | None,
+    ) -> Generator[Event, None, None]:
         config, start = self.config, perf_counter()
         device = choose_device(config.device)
         yield _run_started(config, dataset, device)

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from threadpoolctl import threadpool_info
 from torch import nn
 
 import core.network as network_module
 from core.config import PlainConfig
 from core.errors import TrainingError
-from core.network import Network, Standardizer, choose_device, hidden_sizes
+from core.network import Network, Standardizer, Threads, choose_device, hidden_sizes
 
 CPU = torch.device("cpu")
 TORCH_LOSSES = {
@@ -91,3 +92,20 @@ def test_the_number_of_threads_is_put_back():
     features = Standardizer.fit(X).rows(X, CPU)
     Network(2, 2, config, CPU).train_epoch(features, torch.rand(10, 2))
     assert torch.get_num_threads() == before
+
+
+def test_a_small_training_uses_one_thread_of_every_library_and_gives_them_back():
+    def threads():
+        return [torch.get_num_threads(), *(one["num_threads"] for one in threadpool_info())]
+
+    own = torch.get_num_threads()
+    torch.set_num_threads(2)
+    before = threads()
+    try:
+        with Threads(1000).limited():
+            assert set(threads()) == {1}
+        assert threads() == before
+        with Threads(10**9).limited():
+            assert threads() == before
+    finally:
+        torch.set_num_threads(own)
