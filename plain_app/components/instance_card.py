@@ -9,7 +9,7 @@ import streamlit as st
 from plain_app import state
 from plain_app.charts import ego
 from plain_app.components.card import Card, Choice, Hand, draw_card
-from plain_app.components.evidence_card import evidence_tables
+from plain_app.components.evidence_tables import evidence_tables
 from plain_app.components.links import go_to_review
 from plain_app.components.rows import Column, Table, draw_rows
 from plain_app.components.switch import open_one, opened

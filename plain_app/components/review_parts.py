@@ -11,7 +11,7 @@ from core.store import Decision, RunRow
 from plain_app import state
 from plain_app.components.cards import Figure, cell_table, figure_row
 from plain_app.components.errors import show_error
-from plain_app.components.evidence_card import evidence_tables
+from plain_app.components.evidence_tables import evidence_tables
 from plain_app.components.rows import draw_tables
 from plain_app.components.trust_parts import (
     draw_agreement,
