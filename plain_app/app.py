@@ -40,10 +40,10 @@ def main() -> None:
     """Draw the frame and the page that is open."""
     st.set_page_config("PLAIN Studio", page_icon=str(ICON), layout="wide")
     st.logo(str(LOGO), icon_image=str(ICON), size="large")
-    st.html(STYLE)
     require_login()
     pages = _pages()
     page = st.navigation(list(pages.values()), position="hidden")
+    st.html(STYLE)
     with error_guard("frame"):
         draw_steps(pages, page.title, *_draw_choices())
     with error_guard("page"):

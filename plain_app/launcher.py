@@ -208,8 +208,9 @@ def _run(workspace: Path, host: str, port: int, password: Password | None) -> No
     from starlette.middleware import Middleware
 
     from plain_app.api import routes
-    from plain_app.screens import WholeScreens
+    from plain_app.screens import WholeScreens, keep_theme
 
+    keep_theme()
     uvicorn.Server.startup = without_delay(uvicorn.Server.startup)
     guards = [Middleware(SecurityHeaders), Middleware(OwnPages)]
     if password is not None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import CustomThemeConfig
+from streamlit.runtime import app_session
 
 from plain_app import screens
 
@@ -155,3 +157,25 @@ def test_a_socket_that_is_gone_tells_whoever_sends_next(monkeypatch):
     assert sent_after(BEGIN, 0.05, socket_is_gone=True) == [[], []]
     with pytest.raises(BrokenPipeError):
         sent_after(BEGIN, 0.05, END, socket_is_gone=True)
+
+
+def test_the_theme_is_put_together_once_and_is_the_same_every_time(monkeypatch):
+    asked = list[str]()
+
+    def populate(told: CustomThemeConfig, section: str = "theme") -> None:
+        asked.append(section)
+        if section != "theme.sidebar":
+            told.primary_color = f"colour of {section}"
+
+    monkeypatch.setattr(app_session, "_populate_theme_msg", populate)
+    screens.keep_theme()
+    for _ in range(2):
+        theme = CustomThemeConfig()
+        app_session._populate_theme_msg(theme)
+        app_session._populate_theme_msg(theme.dark, "theme.dark")
+        app_session._populate_theme_msg(theme.sidebar, "theme.sidebar")
+        assert theme == CustomThemeConfig(
+            primary_color="colour of theme",
+            dark=CustomThemeConfig(primary_color="colour of theme.dark"),
+        )
+    assert asked == ["theme", "theme.dark", "theme.sidebar"]
