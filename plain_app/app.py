@@ -24,12 +24,12 @@ ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 STYLE = """<style>
 .st-key-frame-steps {border-bottom: 1px solid var(--st-border-color); padding-bottom: .35rem}
 .st-key-frame-steps [data-testid="stPageLink"] a {padding: .15rem .5rem}
-.figures {display: flex; gap: 1rem; padding: .2rem 0}
+.figures {display: flex; gap: 1rem; padding: .2rem 0; container-type: inline-size}
 .figures div {flex: 1; min-width: 0; display: flex; flex-direction: column; line-height: 1.35}
 .figures span {font-size: .8rem; opacity: .7; white-space: nowrap; overflow: hidden;
   text-overflow: ellipsis}
-.figures b {font-size: 1.3rem; font-weight: 500; font-variant-numeric: tabular-nums;
-  white-space: nowrap}
+.figures b {font-size: clamp(1.05rem, 2.1cqi, 1.3rem); font-weight: 500; white-space: nowrap;
+  font-variant-numeric: tabular-nums}
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
 .st-key-login {padding-top: 18vh}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}

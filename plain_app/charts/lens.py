@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, titled
+from plain_app.charts import axis, distinct, side_by_side, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 Numbers = npt.NDArray[Any]
@@ -82,31 +82,27 @@ def effect_points(
     )
 
 
+def effect_option(points: EffectPoints, cut: float, height: int) -> dict[str, Any]:
+    """Draw all candidate cells by confidence, and those that change sides by label."""
+    return side_by_side([[distribution_option(points, cut), label_option(points)]], height=height)
+
+
 def distribution_option(points: EffectPoints, cut: float) -> dict[str, Any]:
     """Draw the confidences of all candidate cells, before as a line, after as bars."""
     middle = [(a + b) / 2 for a, b in zip(points.edges, points.edges[1:], strict=False)]
     line = {"type": "line", "step": "middle", "showSymbol": False, "name": "in the run"}
     line |= {"data": [list(p) for p in zip(middle, points.before, strict=True)]}
-    line |= {"lineStyle": {"color": NEUTRAL, "width": 1.5}, "itemStyle": {"color": NEUTRAL}}
+    line["itemStyle"] = {"color": NEUTRAL}
     bars = {"type": "bar", "name": "here", "barWidth": "95%", "itemStyle": {"color": SURE}}
     bars |= {"data": [list(p) for p in zip(middle, points.after, strict=True)]}
-    bars["markLine"] = {
-        "silent": True,
-        "symbol": "none",
-        "data": [{"xAxis": cut}],
-        "label": {"show": False},
-        "lineStyle": {"color": DOUBTFUL, "type": "solid"},
-    }
-    option = titled(
+    bars["markLine"] = _mark(cut, DOUBTFUL)
+    return titled(
         "Confidences of all candidate cells",
         xAxis=axis("confidence", min=0, max=1),
         yAxis=axis("", splitNumber=3),
         series=[bars, line],
-        legend=_legend(),
+        legend=_legend("here", "in the run"),
     )
-    option["grid"] |= {"top": 52}
-    option["tooltip"]["trigger"] = "axis"
-    return option
 
 
 def label_option(points: EffectPoints) -> dict[str, Any]:
@@ -115,16 +111,13 @@ def label_option(points: EffectPoints) -> dict[str, Any]:
         _bars("now kept", points.label_gained, SURE),
         _bars("no longer kept", [-count for count in points.label_lost], DOUBTFUL),
     ]
-    option = titled(
+    return titled(
         "Cells that change sides, by label",
         xAxis=axis("cells", minInterval=1),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         series=series,
-        legend=_legend(),
+        legend=_legend("now kept", "no longer kept"),
     )
-    option["grid"] |= {"top": 52}
-    option["tooltip"]["trigger"] = "axis"
-    return option
 
 
 def sweep_points(
@@ -144,26 +137,19 @@ def sweep_points(
 def sweep_option(points: SweepPoints, title: str, y_name: str = "") -> dict[str, Any]:
     """Draw lines along the stops of a setting; a mark stands where it is now."""
     series: list[dict[str, Any]] = [
-        {"type": "line", "name": name, "data": values, "showSymbol": False, "smooth": False}
+        {"type": "line", "name": name, "data": [list(pair) for pair in enumerate(values)]}
         for name, values in points.lines.items()
     ]
     if series:
-        series[0]["markLine"] = {
-            "silent": True,
-            "symbol": "none",
-            "data": [{"xAxis": points.at}],
-            "label": {"show": False},
-            "lineStyle": {"color": NEUTRAL, "type": "solid"},
-        }
+        series[0]["markLine"] = _mark(points.at, NEUTRAL)
     option = titled(
         title,
         xAxis=axis(points.name, "category", data=points.stops, boundaryGap=False),
         yAxis=axis(y_name, scale=True, splitNumber=4),
         series=series,
-        legend=_legend(),
+        legend=_legend(*points.lines),
     )
-    option["grid"] |= {"top": 52, "bottom": 26}
-    option["tooltip"]["trigger"] = "axis"
+    option["grid"] |= {"top": 48, "bottom": 20}
     return option
 
 
@@ -178,14 +164,10 @@ def _bars(name: str, values: list[int], colour: str) -> dict[str, Any]:
     }
 
 
-def _legend() -> dict[str, Any]:
-    text = {"fontSize": 11}
-    return {
-        "top": 24,
-        "left": 0,
-        "itemWidth": 14,
-        "itemHeight": 8,
-        "itemGap": 8,
-        "textStyle": text,
-        "type": "scroll",
-    }
+def _legend(*names: str) -> dict[str, Any]:
+    return {"top": 24, "left": 0, "data": list(names)}
+
+
+def _mark(place: float, colour: str) -> dict[str, Any]:
+    """Return a line across a chart where a setting stands."""
+    return {"data": [{"xAxis": place}], "lineStyle": {"color": colour}}

@@ -40,7 +40,7 @@ def outcome_option(points: OutcomePoints) -> dict[str, Any]:
     bars = {"type": "bar", "barGap": "10%", "barCategoryGap": "30%"}
     option = titled(
         title,
-        legend={"right": 0, "top": 4, "itemWidth": 12, "textStyle": {"fontSize": 11}},
+        legend={"left": 0, "top": 24, "data": ["resolved", "candidates"]},
         xAxis=axis("% of instances"),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         series=[
@@ -48,5 +48,6 @@ def outcome_option(points: OutcomePoints) -> dict[str, Any]:
             {**bars, "name": "candidates", "data": points.before},
         ],
     )
+    option["grid"] |= {"top": 48}
     option["yAxis"]["axisLabel"] |= {"interval": 0 if len(points.labels) <= 16 else "auto"}
     return option

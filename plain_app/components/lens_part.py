@@ -1,7 +1,6 @@
 """The lens: settings as sliders over a run's predictions, and what they do to labels."""
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from core.errors import PlainError
@@ -11,6 +10,8 @@ from plain_app.charts import lens as charts
 from plain_app.components import links
 from plain_app.components.cards import Figure, counted, figure_row
 from plain_app.components.errors import error_guard, show_error
+from plain_app.components.plot import plot
+from plain_app.components.rows import Column, draw_rows
 from plain_app.components.sliders import last_move, sliders
 from plain_app.services import lens, runs
 from plain_app.services.lens import Desk, Places, Seen
@@ -104,12 +105,7 @@ def _draw_effect(seen: Seen) -> None:
         change = f"{100 * seen.agreed_before.share:.1f} % in the run; {seen.agreed.n} decisions"
         figures.append(Figure("agrees", f"{100 * seen.agreed.share:.1f} %", change))
     figure_row(figures, "tune.figures")
-    one, two = st.columns(2, gap="small")
-    with one:
-        option = charts.distribution_option(effect, seen.cut)
-        st.echarts_chart(option, height=CHART, key="tune.distribution")
-    with two:
-        st.echarts_chart(charts.label_option(effect), height=CHART, key="tune.labels")
+    plot(charts.effect_option(effect, seen.cut, CHART), CHART, "tune.distribution")
 
 
 def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
@@ -124,42 +120,36 @@ def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
 
 
 def _draw_table(at: Desk, seen: Seen, cells: np.ndarray) -> None:
+    """List cells; a row that is picked shows its instance along the setting."""
     results = at.results
-    rows, labels = (part[cells] for part in at.offered)
-    ids = [results.dataset.ids[row] for row in rows]
-    table = pd.DataFrame(
-        {
-            "instance": ids,
-            "label": [results.dataset.label_names[at][:80] for at in labels],
-            "in the run": seen.before[cells],
-            "here": seen.after[cells],
-            "explore": [links.instance_address(at.run.id, name) for name in ids],
-        }
-    )
+    of, labels = (part[cells] for part in at.offered)
+    ids = [results.dataset.ids[row] for row in of]
+    rows = [
+        [
+            name[:80],
+            results.dataset.label_names[label][:80],
+            round(float(before), 3),
+            round(float(after), 3),
+            ("Explore", links.instance_address(at.run.id, name)),
+        ]
+        for name, label, before, after in zip(
+            ids, labels, seen.before[cells], seen.after[cells], strict=True
+        )
+    ]
+    columns = [*_COLUMNS]
     if results.picture_column is not None:
-        pictures = [results.picture(int(row)) or "" for row in rows]
-        table.insert(0, "picture", [one if len(one) <= MAX_PICTURE else "" for one in pictures])
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=300,
-        row_height=34 if "picture" in table else 28,
-        column_config=_COLUMNS,
-        key="tune.cells",
-        on_select=lambda: on_cell(ids),
-        selection_mode="single-row",
-    )
+        columns.insert(0, Column("", "picture"))
+        for row, place in zip(rows, of, strict=True):
+            picture = results.picture(int(place)) or ""
+            row.insert(0, picture if len(picture) <= MAX_PICTURE else "")
+    on_pick = lambda row: state.remember(INSTANCE, ids[row])  # noqa: E731
+    draw_rows(columns, rows, "tune.cells", on_pick, can_sort=True, height=300)
 
 
-_BAR = {"format": "%.2f", "min_value": 0, "max_value": 1, "width": 90}
-_COLUMNS = {
-    "picture": st.column_config.ImageColumn("", width=44),
-    "instance": st.column_config.TextColumn(width="small"),
-    "label": st.column_config.TextColumn(width="small"),
-    "in the run": st.column_config.ProgressColumn(**_BAR),
-    "here": st.column_config.ProgressColumn(**_BAR),
-    "explore": st.column_config.LinkColumn("", display_text="Explore", width=70),
-}
+_COLUMNS = (
+    *(Column("instance"), Column("label")),
+    *(Column("in the run", "bar"), Column("here", "bar"), Column("", "link")),
+)
 
 
 def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
@@ -181,11 +171,11 @@ def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
         return
     points = lens.sweep(at, places, name, row)
     option = charts.sweep_option(points, "This instance's confidences along the setting")
-    st.echarts_chart(option, height=CHART - 20, key="tune.sweep")
+    plot(option, CHART - 20, "tune.sweep")
     agreed = lens.agreement_along(at, places, name) if show_all else None
     if agreed is not None:
         option = charts.sweep_option(agreed, "Agreement with decisions along the setting")
-        st.echarts_chart(option, height=CHART - 60, key="tune.agreed")
+        plot(option, CHART - 60, "tune.agreed")
 
 
 def _draw_actions(at: Desk) -> None:
@@ -211,13 +201,6 @@ def _changing(at: Desk) -> list[str]:
     changed = lens.see(at, _standing()).effect.changed
     rows = dict.fromkeys(at.offered[0][changed].tolist())
     return [at.results.dataset.ids[row] for row in rows]
-
-
-def on_cell(ids: list[str]) -> None:
-    """Show the instance whose row was chosen along the setting."""
-    picked = (state.recall("tune.cells") or {}).get("selection", {}).get("rows", [])
-    if picked and picked[0] < len(ids):
-        state.remember(INSTANCE, ids[picked[0]])
 
 
 def on_save(at: Desk) -> None:

@@ -26,7 +26,11 @@ from plain_app.services.workspace import workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
-MAX_LISTED = 2000  # cells of the difference
+MAX_LISTED = 300  # cells of the difference
+
+
+Asked = tuple[str, str, int, int, str, bool]
+"""Workspace, run, decisions and changes of names so far, the rule, and whether it adds labels."""
 
 
 class Outcome(NamedTuple):
@@ -36,6 +40,7 @@ class Outcome(NamedTuple):
     results: engine.Results
     threshold: Threshold
     resolution: Resolution
+    asked: Asked  # all that it depends on
 
 
 class Figures(NamedTuple):
@@ -56,13 +61,15 @@ class Figures(NamedTuple):
 def outcome(run_id: str, threshold: Threshold, allow_new_labels: bool) -> Outcome:
     """Return the labels of a run under a rule, as of the newest decision."""
     run = workspace().runs.get(run_id)
-    key = (
+    asked = (
         str(workspace().folder),
         run_id,
         workspace().decisions.count(run.fingerprint),
         len(workspace().labels.history(run.fingerprint)),
+        threshold.model_dump_json(),
+        allow_new_labels,
     )
-    return _outcome(*key, threshold.model_dump_json(), allow_new_labels)
+    return _outcome(asked)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -71,10 +78,9 @@ def _results(folder: str, run_id: str, n_decisions: int, n_names: int) -> engine
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-def _outcome(
-    folder: str, run_id: str, n_decisions: int, n_names: int, rule: str, allow_new_labels: bool
-) -> Outcome:
-    results = _results(folder, run_id, n_decisions, n_names)
+def _outcome(asked: Asked) -> Outcome:
+    *of_run, rule, allow_new_labels = asked
+    results = _results(*of_run)
     threshold = Threshold(**json.loads(rule))
     confidences = results.confidences
     if allow_new_labels:
@@ -86,7 +92,7 @@ def _outcome(
         results.decisions,
         allow_new_labels=allow_new_labels,
     )
-    return Outcome(run_id, results, threshold, resolution)
+    return Outcome(asked[1], results, threshold, resolution, asked)
 
 
 def figures(made: Outcome) -> Figures:
@@ -187,6 +193,12 @@ def packed(made: Outcome, name: str, format: str) -> bytes:
 
 def preview(made: Outcome, name: str, format: str) -> list[tuple[str, str]]:
     """Return the beginning of every file, made from the first instances only."""
+    return _preview(made, made.asked, name, format)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _preview(_made: Outcome, asked: Asked, name: str, format: str) -> list[tuple[str, str]]:
+    made = _made
     few = made._replace(
         results=made.results._replace(dataset=_head(made.results.dataset)),
         resolution=_head_of(made.resolution),

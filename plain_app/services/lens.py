@@ -223,6 +223,15 @@ def see(at: Desk, places: Places) -> Seen:
 
 def sweep(at: Desk, places: Places, name: str, row: int) -> SweepPoints:
     """Return one instance's candidates at every stop of a setting, all else standing."""
+    key = (str(workspace().folder), at.run.id, len(at.stops["k"]))  # more with neighbours
+    return _sweep(at, key, tuple(sorted(places.items())), name, row)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _sweep(
+    _at: Desk, key: tuple[str, str, int], standing: tuple[tuple[str, int], ...], name: str, row: int
+) -> SweepPoints:
+    at, places = _at, dict(standing)
     candidates = np.flatnonzero(at.results.dataset.candidates[row])
     slider = next(one for one in panel(at, places) if one.name == name)
     stops, lines, here = [], [], 0

@@ -12,10 +12,13 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
-from plain_app.components.cards import Figure, cell_table, figure_row
+from plain_app.components.cards import Figure, figure_row
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
+from plain_app.components.plot import plot
+from plain_app.components.rows import Column, draw_rows
+from plain_app.components.switch import switch
 from plain_app.services import explore, export
 from plain_app.services.export import Outcome
 
@@ -119,7 +122,7 @@ def _draw_figures(made: Outcome) -> None:
         Figure("recall ≈", _rate(found.recall), "Expected: of the true candidates, those kept"),
     ]
     if found.true_precision is not None:
-        told = f"{_rate(found.true_precision)} / {_rate(found.true_recall)}"
+        told = f"{found.true_precision:.2f} / {found.true_recall:.2f}"
         figures.append(
             Figure("true P / R", told, "Precision and recall; the data came with the truth")
         )
@@ -132,42 +135,33 @@ def _rate(value: float | None) -> str:
 
 def _draw_charts(made: Outcome) -> None:
     dataset, labels = made.results.dataset, made.resolution.labels
-    which = st.segmented_control(
-        "Chart",
-        ("Frequencies", "Together before", "Together after"),
-        default="Frequencies",
-        required=True,
-        key="export.chart",
-        label_visibility="collapsed",
-    )
+    which = switch("Chart", ("Frequencies", "Together before", "Together after"), "export.chart")
     if which == "Frequencies":
         option = outcome_option(outcome_points(dataset.candidates, labels, dataset.label_names))
     else:
         chosen = dataset.candidates if which == "Together before" else labels
         option = together_option(together_points(chosen, dataset.label_names))
         option["title"]["text"] = f"Beside the row's label, {which.split()[1]}"
-    st.echarts_chart(option, height=CHART, key=f"export.chart_{which}")
+    plot(option, CHART, "export.plot")
 
 
 def _draw_differences(made: Outcome) -> None:
     """List cells with the reason for each."""
     names = list(made.results.dataset.label_names)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        what = st.segmented_control(
-            "Cells",
-            ("removed", "kept", "added"),
-            default="removed",
-            required=True,
-            key="export.what",
-            label_visibility="collapsed",
-        )
+        what = switch("Cells", ("removed", "kept", "added"), "export.what")
         label = st.selectbox(
             "Label", [ALL, *names], key="export.label", label_visibility="collapsed", width=180
         )
     table, total = export.differences(made, what, None if label == ALL else label)
     shown = f"; the first {len(table):,} are listed" if len(table) < total else ""
-    confidence = st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=110)
-    cell_table(table, "export.cells", CHART - 30, confidence=confidence)
+    draw_rows(
+        (Column("instance"), Column("label"), Column("confidence", "bar"), Column("reason")),
+        table.values.tolist(),
+        "export.cells",
+        can_sort=True,
+        height=CHART - 30,
+    )
     st.caption(f"{total:,} cells{shown}")
 
 
@@ -208,8 +202,10 @@ def _draw_file(made: Outcome) -> None:
     shown, record = st.columns([3, 2], gap="medium")
     with shown:
         _draw_preview(made, name, format_)
-    with record, st.expander("Provenance", key="export.provenance"):
-        st.code(json.dumps(export.provenance(made), indent=1, ensure_ascii=False), language=None)
+    with record, st.expander("Provenance", key="export.provenance", on_change="rerun") as box:
+        if box.open:
+            told = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
+            st.code(told, language=None)
 
 
 def _draw_preview(made: Outcome, name: str, format_: str) -> None:

@@ -201,7 +201,7 @@ def measure_tour(browser: Browser) -> None:
 def measure_clicks(browser: Browser) -> None:
     """Clicks of every kind while a run burns both cores."""
     with served(burning) as server:
-        page = open_page(browser, server.url)
+        page = open_page(browser, f"{server.url}&annotator=ann")
         page.locator(".st-key-data-charts canvas").first.wait_for(timeout=WAIT)
         run = set_alight(page, server)
         run.cpu_percent()
@@ -222,9 +222,19 @@ def click_everywhere(page: Page) -> dict[str, list[float]]:
     times["Explore"] = [step(page, "Explore", "[data-part=frame][data-drawn]")]
     page.wait_for_timeout(500)
     times["next instance"] = [next_instance(page) for _ in range(4)]
-    times["Data"] = [step(page, "Data", ".st-key-data-charts canvas")]
-    page.wait_for_timeout(300)
+    for title, selector in OTHERS:
+        times[title] = [step(page, title, selector)]
+        page.wait_for_timeout(300)
     return times
+
+
+OTHERS = (
+    ("Review", ".st-key-review-desk"),
+    ("Tune", ".st-key-tune-sweep canvas"),
+    ("Compare", ".st-key-empty"),
+    ("Export", ".st-key-export-plot canvas"),
+    ("Data", ".st-key-data-charts canvas"),
+)
 
 
 SECTIONS = (

@@ -1,5 +1,7 @@
 """The Tune page in all its states: the lens, a new study, a study at work and one that ended."""
 
+import json
+
 import numpy as np
 import pytest
 import streamlit as st
@@ -77,9 +79,10 @@ def test_a_moved_slider_shows_what_changes_and_which(ready, open_app):
     assert not app.exception
     seen = lens.see(lens.desk(ready.run_id), {"threshold": 40})
     assert figures(app)["change sides"] == f"{len(seen.effect.changed):,}" != "0"
-    table = next(one.value for one in app.dataframe if "here" in one.value)
-    assert len(table) == min(40, len(seen.effect.changed))
-    assert table["explore"].str.contains(ready.run_id).all()
+    listed = next(one.proto for one in app.get("bidi_component") if one.key == "tune.cells")
+    (table,) = json.loads(listed.json)["tables"]
+    assert len(table["rows"]) == min(40, len(seen.effect.changed))
+    assert all(ready.run_id in address for *_, (_, address) in table["rows"])
 
 
 def test_settings_that_do_not_go_together_are_refused_beside_the_sliders(ready, open_app):

@@ -121,12 +121,17 @@ function place(grid, width, height) {
 }
 
 function drawPanel(pen, panel, theme) {
-  const { series, grid, title, legend, x, y, scale, width } = panel;
+  const { series, title, legend, x, y, scale, width } = panel;
   const left = (one) => (typeof one.left === "string" ? (parseFloat(one.left) / 100) * width : one.left);
   const write = writer(pen, theme);
   if (title) write(title.text, left(title), title.top + 7, { size: 13, weight: 600, alpha: 1 });
-  const inks = series.map((_, at) => theme.names[at % theme.names.length]);
-  if (legend) drawLegend(pen, write, legend.data, inks, { ...grid, x: left(legend), y: legend.top + 6 });
+  const inks = series.map((one, at) => one.itemStyle?.color ?? theme.names[at % theme.names.length]);
+  const grid = { ...panel.grid };
+  if (legend) {
+    const below = drawLegend(pen, write, legend.data, inks, { ...grid, x: left(legend), y: legend.top + 6 });
+    const lower = Math.max(below + 12 - grid.y, 0); // a legend of several lines has its room
+    [grid.y, grid.h] = [grid.y + lower, grid.h - lower];
+  }
   // The labels are inside the grid; those of y tell how wide they are once its ticks are known.
   const foot = x.axisLabel.rotate ? 9 + Math.min(longest(write, x.data), 0.4 * grid.h) * 0.71 : 19;
   const box = { x: grid.x, y: grid.y, w: grid.w, h: grid.h - foot };
@@ -140,11 +145,31 @@ function drawPanel(pen, panel, theme) {
   const toX = (value) => box.x + across.at(value);
   const toY = (value) => (y.inverse ? box.y + down.at(value) : box.y + box.h - down.at(value));
   drawAxes(pen, write, { box, across, down, toX, toY, x, y, theme });
-  const kind = { line: drawLines, bar: drawBars, heatmap: drawHeat }[series[0]?.type];
   const chart = { series, inks, box, across, down, toX, toY, x, y, scale, theme };
-  const find = kind ? kind(pen, chart) : () => null;
+  const find = drawSeries(pen, chart);
+  for (const { markLine } of series) drawMark(pen, markLine, chart);
   if (scale) drawScale(pen, write, scale, theme, grid, width);
   return { box, find };
+}
+
+/** Draw series, bars before lines; return what a pointer over them means. */
+function drawSeries(pen, chart) {
+  const kinds = { heatmap: drawHeat, bar: drawBars, line: drawLines };
+  const found = Object.keys(kinds).flatMap((kind) => {
+    const own = chart.series.map(({ type }) => type === kind);
+    const of = (all) => all.filter((_, at) => own[at]);
+    const part = { ...chart, series: of(chart.series), inks: of(chart.inks) };
+    return part.series.length ? [kinds[kind](pen, part)] : [];
+  });
+  return found.length > 1 ? nearestInX(chart) : (found[0] ?? (() => null));
+}
+
+/** A line across the chart, where a setting stands. */
+function drawMark(pen, markLine, { box, toX }) {
+  for (const { xAxis } of markLine?.data ?? []) {
+    pen.fillStyle = markLine.lineStyle.color;
+    pen.fillRect(Math.round(toX(xAxis)), box.y, 1, box.h);
+  }
 }
 
 function writer(pen, theme) {
@@ -182,14 +207,17 @@ function drawLegend(pen, write, names, inks, { x: left, y, w }) {
     write(name, x + 14, y);
     x += wide;
   });
+  return y;
 }
 
 /** An axis of categories or of numbers: where a value stands, and its ticks. */
 function createAxis(axis, series, side, length) {
   if (axis.type === "category") {
-    const band = length / Math.max(axis.data.length, 1);
+    const isToEdge = axis.boundaryGap === false;
+    const band = length / Math.max(axis.data.length - isToEdge, 1);
     const places = new Map(axis.data.map((name, at) => [name, at]));
-    const at = (value) => ((typeof value === "number" ? value : places.get(value)) + 0.5) * band;
+    const begin = isToEdge ? 0 : 0.5;
+    const at = (value) => ((typeof value === "number" ? value : places.get(value)) + begin) * band;
     return { at, band, ticks: axis.data.map((text, i) => ({ text, value: i })), isNames: true };
   }
   const values = series.flatMap(({ data }) => data.map((one) => (Array.isArray(one) ? one[side] : one)));
@@ -256,11 +284,11 @@ function drawLines(pen, { series, inks, toX, toY, box, x }) {
   pen.beginPath();
   pen.rect(box.x - 2, box.y - 2, box.w + 4, box.h + 4);
   pen.clip();
-  series.forEach(({ data, showSymbol }, at) => {
+  series.forEach(({ data, showSymbol, step }, at) => {
     Object.assign(pen, { strokeStyle: inks[at], fillStyle: inks[at], lineWidth: 1.8, lineJoin: "round" });
     pen.beginPath();
     let isOn = false;
-    for (const [epoch, value] of data) {
+    for (const [epoch, value] of step ? stairs(data) : data) {
       if (value !== null) isOn ? pen.lineTo(toX(epoch), toY(value)) : pen.moveTo(toX(epoch), toY(value));
       isOn = value !== null;
       if (isOn && showSymbol) pen.fillRect(toX(epoch) - 2, toY(value) - 2, 4, 4);
@@ -271,6 +299,12 @@ function drawLines(pen, { series, inks, toX, toY, box, x }) {
   return nearestInX({ series, inks, toX, x });
 }
 
+/** Points half-way to the neighbours of each: a line through them has a step per point. */
+function stairs(data) {
+  const half = data.length > 1 ? (data[1][0] - data[0][0]) / 2 : 0;
+  return data.flatMap(([place, value]) => [[place - half, value], [place + half, value]]);
+}
+
 /** What a pointer means among points along x: those nearest to it, of all series. */
 function nearestInX({ series, inks, toX, x }) {
   const places = series[0].data.map(([place]) => place);
@@ -279,34 +313,46 @@ function nearestInX({ series, inks, toX, x }) {
     const away = places.map((place) => Math.abs(toX(place) - pointer));
     const at = away.indexOf(Math.min(...away));
     const rows = series.map(({ name, data }, i) => [inks[i], name, exact(data[at][1])]);
-    return { at: toX(places[at]), lines: [[null, `${x.name} ${places[at]}`, ""], ...rows] };
+    const place = x.data?.[places[at]] ?? places[at];
+    return { at: toX(places[at]), lines: [[null, `${x.name} ${place}`, ""], ...rows] };
   };
 }
 
-function drawBars(pen, { series: [one], inks, box, across, down, toX, toY, x, y }) {
-  pen.fillStyle = inks[0];
-  const share = 1 - parseFloat(one.barCategoryGap ?? "20") / 100;
-  if (down.isNames) {
-    const [thick, zero] = [Math.max(1, down.band * share), toX(0)];
-    one.data.forEach((value, at) => pen.fillRect(zero, toY(at) - thick / 2, toX(value) - zero, thick));
-    return (_, pointer) => {
-      const at = Math.floor((y.inverse ? pointer - box.y : box.y + box.h - pointer) / down.band);
-      return at in one.data ? { lines: [[inks[0], y.data[at], `${exact(one.data[at])} ${one.name}`]] } : null;
-    };
+function drawBars(pen, { series, inks, box, across, down, toX, toY, x, y }) {
+  if (!across.isNames && !down.isNames) {
+    series.forEach((one, i) => drawAlong(pen, one, inks[i], { toX, toY }));
+    return nearestInX({ series, inks, toX, x });
   }
-  const foot = toY(0);
-  if (across.isNames) {
-    const thick = Math.max(1, across.band * share);
-    one.data.forEach((value, at) => pen.fillRect(toX(at) - thick / 2, toY(value), thick, foot - toY(value)));
-    return (pointer) => {
-      const at = Math.floor((pointer - box.x) / across.band);
-      const name = `${x.data[at]} ${x.name}`;
-      return at in one.data ? { lines: [[inks[0], name, `${exact(one.data[at])} ${one.name}`]] } : null;
-    };
-  }
-  const thick = Math.max(1, Math.min(one.barMaxWidth ?? 8, 0.7 * (toX(1) - toX(0))));
-  for (const [at, value] of one.data) pen.fillRect(toX(at) - thick / 2, toY(value), thick, foot - toY(value));
-  return nearestInX({ series: [one], inks, toX, x });
+  // Bars of one name share its band, side by side; those of a stack go both ways from zero.
+  const band = (down.isNames ? down : across).band * (1 - parseFloat(series[0].barCategoryGap ?? "20") / 100);
+  const isStack = Boolean(series[0].stack);
+  const thick = Math.max(1, isStack ? band : band / series.length);
+  series.forEach(({ data }, i) => {
+    pen.fillStyle = inks[i];
+    const begin = isStack ? -thick / 2 : (i - series.length / 2) * thick;
+    data.forEach((value, at) => {
+      if (down.isNames) pen.fillRect(toX(0), toY(at) + begin, toX(value) - toX(0), thick);
+      else pen.fillRect(toX(at) + begin, toY(value), thick, toY(0) - toY(value));
+    });
+  });
+  return (left, top) => {
+    const away = down.isNames ? (y.inverse ? top - box.y : box.y + box.h - top) : left - box.x;
+    const at = Math.floor(away / (down.isNames ? down : across).band);
+    if (!(at in series[0].data)) return null;
+    const name = down.isNames ? y.data[at] : `${x.data[at]} ${x.name}`;
+    const values = series.map(({ data, name: what }, i) => [inks[i], what, exact(data[at])]);
+    if (series.length > 1) return { lines: [[null, name, ""], ...values] };
+    return { lines: [[inks[0], name, `${values[0][2]} ${series[0].name}`]] };
+  };
+}
+
+/** Bars at numbers: slim ones, or as wide as their distance where a width is given. */
+function drawAlong(pen, { data, barWidth, barMaxWidth }, ink, { toX, toY }) {
+  const apart = data.length > 1 ? toX(data[1][0]) - toX(data[0][0]) : toX(1) - toX(0);
+  const wanted = barWidth ? (parseFloat(barWidth) / 100) * apart : Math.min(barMaxWidth ?? 8, 0.7 * apart);
+  const [thick, foot] = [Math.max(1, wanted), toY(0)];
+  pen.fillStyle = ink;
+  for (const [at, value] of data) pen.fillRect(toX(at) - thick / 2, toY(value), thick, foot - toY(value));
 }
 
 function drawHeat(pen, { series: [one], box, across, down, toX, toY, x, y, scale, theme }) {

@@ -20,11 +20,11 @@ class Column(NamedTuple):
 
     text and number: a text, the number ready to be read; bar: a value in [0, 1]; curve: values in
     [0, 1]; span: start, end and zero of a bar in [0, 1], and its colour; check: whether; picture: a
-    data URI or none.
+    data URI or none; link: a text and the address of a page of ours.
     """
 
     name: str
-    kind: Literal["text", "number", "bar", "curve", "span", "check", "picture"] = "text"
+    kind: Literal["text", "number", "bar", "curve", "span", "check", "picture", "link"] = "text"
 
 
 class Table(NamedTuple):

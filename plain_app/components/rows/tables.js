@@ -112,6 +112,13 @@ const draw = {
     box.append(track);
   },
   curve: (box, values) => box.append(curve(values)),
+  link(box, [text, address]) {
+    const [link, { pathname, search }] = [make("a", "", text), new URL(address, location.origin)];
+    link.href = pathname + search; // of this program, whatever the data says
+    link.target = "_blank";
+    link.onclick = link.onkeydown = (event) => event.stopPropagation(); // not a pick of the row
+    box.append(link);
+  },
   picture(box, value) {
     if (!value?.startsWith("data:image/")) return;
     const picture = make("img");
