@@ -8,6 +8,7 @@ import streamlit as st
 from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.components.ahead import load_ahead
+from plain_app.components.choices import Choice, draw_choices
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
 from plain_app.components.login import known_person, require_login
@@ -18,6 +19,7 @@ from plain_app.services import runs
 from plain_app.services.workspace import list_annotators, list_datasets, list_runs
 
 HERE = Path(__file__).parent
+AHEAD = "frame.loaded_ahead"
 DEMO = (DEMO_NAME, "demo")  # as the app and the command line call it
 ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 
@@ -65,16 +67,26 @@ def _draw_choices() -> tuple[RunRow | None, bool]:
     Return the run, and whether somebody has decided something about the data.
     """
     state.apply_choices()
+    datasets = {row.fingerprint: row for row in list_datasets()}
+    state.restore_choice(state.DATA, list(datasets), next(iter(datasets), None))
+    runs_here = {run.id: run for run in list_runs(state.current().fingerprint)}
+    state.restore_choice(state.RUN, ["", *runs_here], "")
+    names = list_annotators(state.current().fingerprint)
+    chosen = state.current()
     with st.sidebar:
-        datasets = {row.fingerprint: row for row in list_datasets()}
-        _choose_dataset(datasets)
-        run = _choose_run()
-        names = list_annotators(state.current().fingerprint)
-        _choose_annotator(names)
-        _offer_tour(datasets.get(state.current().fingerprint or ""))
-        load_ahead()
+        draw_choices(
+            [_dataset_choice(datasets), _run_choice(runs_here), _annotator_choice(names)],
+            "frame.choices",
+            lambda name, value: state.choose(**{name: value}),
+        )
+        if known_person() is not None:
+            st.button("Log out", key="frame.logout", on_click=st.logout, type="tertiary")
+        _offer_tour(datasets.get(chosen.fingerprint or ""))
+        if not state.recall(AHEAD):
+            state.remember(AHEAD, True)
+            load_ahead()
     state.mirror_in_address()
-    return run, bool(names)
+    return runs_here.get(chosen.run_id or ""), bool(names)
 
 
 def _offer_tour(chosen: DatasetRow | None) -> None:
@@ -84,53 +96,38 @@ def _offer_tour(chosen: DatasetRow | None) -> None:
         st.switch_page(DATA)
 
 
-def _choose_dataset(rows: dict[str, DatasetRow]) -> None:
-    state.restore_choice(state.DATA, list(rows), next(iter(rows), None))
-    st.selectbox(
-        "Data set",
-        list(rows),
-        format_func=lambda one: rows[one].name[:60] if one in rows else "",
-        key=state.DATA,
-        placeholder="none yet",
-        disabled=not rows,
-    )
+def _dataset_choice(rows: dict[str, DatasetRow]) -> Choice:
     row = rows.get(state.current().fingerprint or "")
+    note = ""
     if row is not None:
         sizes = f"{row.n_instances:,} instances · {row.n_labels:,} labels"
-        st.caption(f"{sizes} · {row.n_candidates:,} candidates")
+        note = f"{sizes} · {row.n_candidates:,} candidates"
+    options = [(one.fingerprint, one.name) for one in rows.values()]
+    chosen = "" if row is None else row.fingerprint
+    return Choice("fingerprint", "Data set", options, chosen, note, placeholder="none yet")
 
 
-def _choose_run() -> RunRow | None:
-    known = {run.id: run for run in list_runs(state.current().fingerprint)}
-    state.restore_choice(state.RUN, ["", *known], "")
-    st.selectbox(
-        "Run",
-        ["", *known],
-        format_func=lambda one: runs.title(known[one])[:60] if one in known else "new run",
-        key=state.RUN,
-        disabled=state.current().fingerprint is None,
-    )
-    return known.get(state.current().run_id or "")
+def _run_choice(known: dict[str, RunRow]) -> Choice:
+    options = [("", "new run"), *((run.id, runs.title(run)) for run in known.values())]
+    if state.current().fingerprint is None:
+        options = []
+    return Choice("run_id", "Run", options, state.current().run_id or "", placeholder="new run")
 
 
-def _choose_annotator(names: Sequence[str]) -> None:
+def _annotator_choice(names: Sequence[str]) -> Choice:
     person = known_person()
     if person is not None:
         state.remember(state.ANNOTATOR, person)
-        st.text_input("Annotator", person, disabled=True, help="As you are logged in.")
-        st.button("Log out", key="frame.logout", on_click=st.logout, type="tertiary")
-        return
+        return Choice("annotator", "Annotator", (), person, help="As logged in.", is_fixed=True)
     state.restore_annotator()
-    chosen = state.current()
-    own = [chosen.annotator] if chosen.annotator and chosen.annotator not in names else []
-    st.selectbox(
+    return Choice(
+        "annotator",
         "Annotator",
-        [*names, *own],
-        index=None,
-        key=state.ANNOTATOR,
-        placeholder="your name",
-        accept_new_options=True,
+        [(name, name) for name in names],
+        state.current().annotator or "",
         help="Who makes the decisions in Review.",
+        placeholder="your name",
+        can_write=True,
     )
 
 

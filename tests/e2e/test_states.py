@@ -56,6 +56,27 @@ def test_every_page_draws_every_run(serve, open_page, runs):
     assert "Traceback" not in server.errors()
 
 
+def test_the_choices_of_the_frame_are_made_written_and_kept_in_the_address(serve, open_page, runs):
+    page = open_page(f"{serve().url}train?run={runs['finished']}")
+    run, who = (page.get_by_role("combobox", name=name) for name in ("Run", "Annotator"))
+    state = page.locator(".st-key-train-bar")
+    expect(state.get_by_text("finished")).to_be_visible(timeout=LONG)
+    expect(run).to_have_value(runs["finished"])
+    run.select_option(runs["failed"])
+    expect(state.get_by_text("failed")).to_be_visible(timeout=LONG)
+    who.fill("<b>ann</b>")
+    who.press("Enter")
+    page.wait_for_url(lambda url: "annotator=%3Cb%3Eann" in url and runs["failed"] in url)
+    page.reload()
+    expect(who).to_have_value("<b>ann</b>", timeout=LONG)
+    expect(run).to_have_value(runs["failed"])
+    page.get_by_role("button", name="Clear Annotator").click()
+    page.wait_for_url(lambda url: "annotator" not in url)
+    expect(who).to_have_value("")
+    run.select_option(label="new run")
+    expect(page.get_by_role("button", name="Start training")).to_be_visible(timeout=LONG)
+
+
 def tab_to(page, text: str) -> None:
     """Press Tab until something with this text or name has the focus."""
     for _ in range(MAX_TABS):

@@ -50,7 +50,7 @@ def open_view(part: str = "Map", **state) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=30).run()
     newest = next(iter(workspace_runs()), None)
     if newest is not None:
-        app.selectbox(key="frame.run").set_value(newest)
+        app.session_state["frame.run"] = newest
     for key, value in state.items():
         app.session_state[key] = value
     app.query_params["explore.part"] = part
@@ -136,7 +136,7 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["ahead", "card", "map", "map_places", "sliders", "switch", "switch", "tour"]
+    parts = ["card", "choices", "map", "map_places", "sliders", "switch", "switch", "tour"]
     assert components(app) == parts
     assert "UMAP is being computed" in shown(app)
     assert "Exact, before rounding" in card(app)["below"]["tables"][0]["note"][2]

@@ -57,7 +57,7 @@ def test_without_a_name_it_asks_who_decides(open_review):
     assert not app.exception
     assert not desk(app)
     app.text_input(key="review.name").set_value(" eve ").run()
-    assert app.selectbox(key="frame.annotator").value == "eve"
+    assert app.session_state["frame.annotator"] == "eve"
     assert desk(app)
 
 

@@ -132,8 +132,8 @@ def test_the_lens_is_saved_as_a_preset_of_the_workspace(ready, open_app):
     app.button(key="tune.save_preset").click().run()
     assert not app.exception
     assert ready.space.preset("mine").k == lens.desk(ready.run_id).stops["k"][20]
+    app.session_state["frame.run"] = ""
     app.switch_page("views/train.py").run()
-    app.selectbox(key="frame.run").set_value("").run()
     assert "mine" in app.segmented_control(key="train.preset").options
 
 

@@ -9,6 +9,7 @@ from app_stages import EPOCHS, STATES, texts
 
 from core.config import PlainConfig
 from plain_app.components import ahead
+from plain_app.components.choices import Choice, is_offered
 
 VIEWS = ("data", "train", "review", "export")
 SECTIONS = (
@@ -63,7 +64,7 @@ def test_every_section_of_a_run_draws(stage, open_app, state, section):
 def test_a_reloaded_page_finds_its_run_and_data_in_the_address(stage, open_app):
     stage.set("finished")
     app = open_app("train")
-    assert app.selectbox(key="frame.run").value == stage.run_id
+    assert app.session_state["frame.run"] == stage.run_id
     assert app.query_params["run"] in (stage.run_id, [stage.run_id])
 
 
@@ -72,7 +73,7 @@ def test_an_address_with_a_run_that_is_gone_opens_without_it(stage, open_app):
     stage.run_id = "0000000000000"
     app = open_app("train")
     assert not app.exception
-    assert app.selectbox(key="frame.run").value == ""
+    assert app.session_state["frame.run"] == ""
 
 
 def test_without_data_train_says_what_to_do(stage, open_app):
@@ -85,7 +86,7 @@ def test_the_demo_is_one_click(stage, open_app, monkeypatch, small_demo):
     app = open_app()
     app.button(key="data.demo").click().run()
     assert not app.exception
-    assert app.selectbox(key="frame.data").value == small_demo.fingerprint
+    assert app.session_state["frame.data"] == small_demo.fingerprint
 
 
 def test_a_good_upload_is_stored_only_when_asked(stage, open_app):
@@ -161,7 +162,7 @@ def test_candidates_are_made_from_clean_labels(stage, open_app):
     newest, first = stage.space.datasets()
     truth = int(stage.dataset.truth.sum())
     assert newest.n_candidates == truth + 3 * first.n_instances
-    assert app.selectbox(key="frame.data").value == newest.fingerprint
+    assert app.session_state["frame.data"] == newest.fingerprint
 
 
 def test_start_uses_the_form(stage, open_app, monkeypatch):
@@ -177,7 +178,7 @@ def test_start_uses_the_form(stage, open_app, monkeypatch):
     assert not app.exception
     run = stage.space.runs.get(launched[0])
     assert (run.config.alpha, run.config.hidden, run.config.balance) == (0.5, (16, 8), "mask")
-    assert app.selectbox(key="frame.run").value == run.id
+    assert app.session_state["frame.run"] == run.id
 
 
 def test_a_preset_fills_the_form(stage, open_app):
@@ -229,7 +230,7 @@ def test_delete_can_be_undone(stage, open_app):
     assert stage.space.runs.list() == []
     app.button(key="train.restore").click().run()
     assert [run.id for run in stage.space.runs.list()] == [stage.run_id]
-    assert app.selectbox(key="frame.run").value == stage.run_id
+    assert app.session_state["frame.run"] == stage.run_id
 
 
 def test_marked_runs_are_deleted_together_and_restored_together(stage, open_app):
@@ -288,3 +289,23 @@ def test_playing_goes_from_epoch_to_epoch(stage, open_app):
 def test_the_scripts_to_load_ahead_are_there():
     found = ahead.scripts()
     assert [name.split(".")[0] for name in found] == list(ahead.ELEMENTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "can"),
+    [
+        ("run", "b", True),
+        ("run", "x", False),
+        ("who", "anybody", True),
+        ("fixed", "a", False),
+        ("other", "a", False),
+    ],
+)
+def test_only_what_is_offered_can_be_chosen(name, value, can):
+    offered = [("a", "A"), ("b", "B")]
+    fields = [
+        Choice("run", "Run", offered, "a"),
+        Choice("who", "Who", offered, "", can_write=True),
+        Choice("fixed", "Fixed", offered, "", is_fixed=True),
+    ]
+    assert is_offered(fields, name, value) == can
