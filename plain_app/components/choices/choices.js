@@ -26,7 +26,7 @@ function make(tag, text, properties) {
 function createField({ label, can_write, is_fixed }) {
   const isText = can_write || is_fixed;
   const entry = make(isText ? "input" : "select", "", { className: "entry", disabled: is_fixed });
-  const [title, note] = [make("label", label), make("p", "", { className: "note" })];
+  const [title, note] = [make("label", label), make("p", "", { className: "about" })];
   const [known, clear] = [make("datalist", "", { id: `known-${label}` }), make("button", "×")];
   Object.assign(clear, { type: "button", className: "clear", ariaLabel: `Clear ${label}`, hidden: true });
   const line = make("div", "", { className: "line" });
