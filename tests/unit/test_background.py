@@ -1,16 +1,14 @@
 """A run rests while somebody waits for a screen, and works between."""
 
+import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from time import perf_counter, time
 
 import pytest
 
 from core import background
-
-AUTOGROUP = Path("/proc/self/autogroup")
 
 
 @pytest.fixture
@@ -69,19 +67,20 @@ def test_a_folder_that_is_gone_is_no_error(tmp_path):
     background.Rest(tmp_path / "gone").take()
 
 
-def session_niceness(autogroup: str) -> str | None:
-    """The niceness of a session; none where the system does not group by sessions (or not now)."""
-    return autogroup.split()[-1] if autogroup.strip() else None
-
-
 @pytest.mark.parametrize("own_session", [True, False])
 def test_background_work_gives_way_and_leaves_a_shared_session_alone(own_session):
-    code = (
-        "import os; from core import background; before = os.nice(0); background.give_way();"
-        "print(os.nice(0) - before);"
-        "print(open(path).read() if os.path.exists(path := '/proc/self/autogroup') else '')"
-    )
-    shared = session_niceness(AUTOGROUP.read_text() if AUTOGROUP.exists() else "")
+    code = """if True:
+        import json, os, pathlib
+        from core import background
+
+        def nicenesses():  # of the process; of its session, where the system groups by sessions
+            group = pathlib.Path("/proc/self/autogroup")
+            return os.nice(0), (group.read_text().split() if group.exists() else [])[-1:]
+
+        before = nicenesses()
+        background.give_way()
+        print(json.dumps([before, nicenesses()]))
+    """
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PLAIN_NICENESS": "7"},
@@ -90,6 +89,6 @@ def test_background_work_gives_way_and_leaves_a_shared_session_alone(own_session
         check=True,
         start_new_session=own_session,
     )
-    nice, autogroup = done.stdout.split("\n", 1)
-    assert nice == "7"
-    assert session_niceness(autogroup) == (shared and ("7" if own_session else shared))
+    (nice, session), (nice_now, session_now) = json.loads(done.stdout)
+    assert nice_now - nice == 7
+    assert session_now == (["7"] if session and own_session else session)
