@@ -24,7 +24,7 @@ DEMO = (DEMO_NAME, "demo")  # as the app and the command line call it
 ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 
 STYLE = """<style>
-.st-key-frame-steps {border-bottom: 1px solid var(--st-border-color); padding-bottom: .35rem}
+.st-key-frame-steps {border-bottom: 1px solid rgba(128, 128, 128, .3); padding-bottom: .35rem}
 .st-key-frame-steps [data-testid="stPageLink"] a {padding: .15rem .5rem}
 .figures {display: flex; gap: 1rem; padding: .2rem 0; container-type: inline-size}
 .figures div {flex: 1; min-width: 0; display: flex; flex-direction: column; line-height: 1.35}
@@ -32,6 +32,10 @@ STYLE = """<style>
   text-overflow: ellipsis}
 .figures b {font-size: clamp(1.05rem, 2.1cqi, 1.3rem); font-weight: 500; white-space: nowrap;
   font-variant-numeric: tabular-nums}
+.files span {font-size: .8rem; opacity: .7}
+.files pre {margin: .2rem 0 .8rem; padding: .6rem .8rem; font-family: monospace;
+  font-size: .8rem; overflow: auto; background: rgba(128, 128, 128, .1);
+  border-radius: .4rem}
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
 .st-key-login {padding-top: 18vh}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
@@ -104,7 +108,7 @@ def _dataset_choice(rows: dict[str, DatasetRow]) -> Choice:
         note = f"{sizes} · {row.n_candidates:,} candidates"
     options = [(one.fingerprint, one.name) for one in rows.values()]
     chosen = "" if row is None else row.fingerprint
-    return Choice("fingerprint", "Data set", options, chosen, note, placeholder="none yet")
+    return Choice("fingerprint", "Data set", options, chosen, note=note, placeholder="none yet")
 
 
 def _run_choice(known: dict[str, RunRow]) -> Choice:
@@ -118,16 +122,18 @@ def _annotator_choice(names: Sequence[str]) -> Choice:
     person = known_person()
     if person is not None:
         state.remember(state.ANNOTATOR, person)
-        return Choice("annotator", "Annotator", (), person, help="As logged in.", is_fixed=True)
+        return Choice(
+            "annotator", "Annotator", (), person, "text", help="As logged in.", is_fixed=True
+        )
     state.restore_annotator()
     return Choice(
         "annotator",
         "Annotator",
         [(name, name) for name in names],
         state.current().annotator or "",
+        "text",
         help="Who makes the decisions in Review.",
         placeholder="your name",
-        can_write=True,
     )
 
 

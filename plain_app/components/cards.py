@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
+from plain_app.components.rows import Column, Kind, draw_rows
+
 COLOURS = {
     "queued": "gray",
     "running": "blue",
@@ -38,6 +40,13 @@ def figure_row(figures: Sequence[Figure], key: str) -> None:
         st.html(f'<div class="figures">{cells}</div>')
 
 
+def draw_files(files: Sequence[tuple[str, str]], key: str) -> None:
+    """Draw how files begin, by name and text; both are data and stay text."""
+    each = (f"<span>{escape(name)}</span><pre>{escape(text)}</pre>" for name, text in files)
+    with st.container(key=key):
+        st.html(f'<div class="files">{"".join(each)}</div>')
+
+
 def state_badge(standing: str) -> None:
     """Draw a run's state."""
     st.badge(standing, color=COLOURS.get(standing, "gray"))
@@ -65,19 +74,24 @@ def listed(count: int, limit: int) -> str:
     return f"; the first {limit} are listed" if count > limit else ""
 
 
-def cell_table(table: pd.DataFrame, key: str, height: int = 300, **columns: Any) -> None:
-    """Draw rows about cells; texts in it are data and stay text."""
-    text = {
-        name: st.column_config.TextColumn(width="small")
-        for name in ("instance", "label")
-        if name in table
-    }
-    with st.container(key=key):
-        st.dataframe(
-            table,
-            hide_index=True,
-            height=height,
-            row_height=ROW,
-            column_config={**text, **columns},
-            key=f"{key}_rows",
-        )
+def cell_table(table: pd.DataFrame, key: str, height: int = 300, **kinds: str) -> None:
+    """Draw rows about cells, some hundred at most; texts in it are data and stay text.
+
+    A kind is bar, curve, or how a number is written, such as `+.2f`.
+    """
+    written = {name: _written(values, kinds.get(str(name), "")) for name, values in table.items()}
+    columns = [Column(str(name), kind) for name, (kind, _) in written.items()]
+    rows = list(zip(*(cells for _, cells in written.values()), strict=True))
+    draw_rows(columns, rows, key, can_sort=True, height=height)
+
+
+def _written(values: "pd.Series[Any]", how: str) -> tuple[Kind, list[Any]]:
+    """Return the kind of a column and its cells as the table takes them."""
+    if how == "curve":
+        return "curve", values.tolist()
+    known = values.astype(object).where(values.notna(), None).tolist()
+    if how == "bar":
+        return "bar", known
+    if how or (known and pd.api.types.is_numeric_dtype(values)):
+        return "number", ["" if one is None else format(one, how or ",") for one in known]
+    return "text", ["" if one is None else str(one) for one in known]

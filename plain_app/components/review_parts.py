@@ -23,7 +23,6 @@ from plain_app.services import explore, review, trust
 from plain_app.services.workspace import workspace
 
 MAX_ROWS = 200
-_CONFIDENCE = st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=110)
 
 
 def _draw_settled(run: RunRow, annotator: str) -> None:
@@ -41,13 +40,8 @@ def _draw_settled(run: RunRow, annotator: str) -> None:
     left, right = st.columns([3, 2], gap="medium")
     with left:
         st.caption("Settled without being asked, the largest change first")
-        cell_table(
-            review.settled_table(run.id, MAX_ROWS),
-            "review.settled",
-            260,
-            before=_CONFIDENCE,
-            now=_CONFIDENCE,
-        )
+        table = review.settled_table(run.id, MAX_ROWS)
+        cell_table(table, "review.settled", 260, before="bar", now="bar")
     with right:
         _draw_recent(run, annotator)
 
@@ -125,7 +119,7 @@ def _draw_history(run: RunRow, annotator: str) -> None:
             "run",
         ],
     )
-    cell_table(table, "review.history", 300, confidence=_CONFIDENCE)
+    cell_table(table, "review.history", 300, confidence="bar")
 
 
 def _draw_labels(run: RunRow, annotator: str) -> None:

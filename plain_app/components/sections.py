@@ -92,10 +92,8 @@ def _draw_restless(run: RunRow, told: Story) -> None:
     table["trail"] = points.trails
     table["travelled"], table["changed sides"] = points.movement, points.crossings
     table["now"] = points.last
-    trail = st.column_config.LineChartColumn(y_min=0, y_max=1, width="large")
-    now = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
     st.caption("The candidate cells whose confidence travelled farthest, epoch by epoch.")
-    cell_table(table, "train.restless", TALL, trail=trail, now=now)
+    cell_table(table, "train.restless", TALL, trail="curve", travelled=".2f", now="bar")
     _draw_review_link(run, points.cells, "train.review_restless")
 
 
@@ -113,9 +111,8 @@ def _draw_difference(run: RunRow, told: Story) -> None:
     table = _cells_table(run, points.cells)
     table["before"], table["after"] = points.before.round(3), points.after.round(3)
     table["difference"] = (points.after - points.before).round(3)
-    bar = st.column_config.ProgressColumn(min_value=0, max_value=1, format="%.2f")
-    number = st.column_config.NumberColumn(format="%+.2f")
-    cell_table(table, "train.difference", TALL, before=bar, after=bar, difference=number)
+    kinds = {"before": "bar", "after": "bar", "difference": "+.2f"}
+    cell_table(table, "train.difference", TALL, **kinds)
     _draw_review_link(run, points.cells, "train.review_difference")
 
 

@@ -26,8 +26,7 @@ def draw_agreement(run: RunRow, annotator: str) -> None:
                 "No cell has two opinions yet. Let a share of the instances be asked of two people "
                 "(More, above)."
             )
-        number = st.column_config.NumberColumn(format="%.3f", width=70)
-        cell_table(table, "review.agreement", 300, alpha=number, kappa=number)
+        cell_table(table, "review.agreement", 300, alpha=".3f", kappa=".3f")
         st.caption("Krippendorff's alpha and Cohen's kappa: 1 is full agreement, 0 is chance.")
     with right:
         _draw_disagreements(run, annotator)
@@ -139,8 +138,7 @@ def draw_finish(run: RunRow, annotator: str) -> None:
             ],
             "review.left",
         )
-        one = st.column_config.NumberColumn(format="%.1f", width=70)
-        columns = {"false ≈": one, "at least": one, "at most": one}
+        columns = dict.fromkeys(("false ≈", "at least", "at most"), ".1f")
         cell_table(done.table, "review.remaining", 220, **columns)
     with right:
         _draw_auto(run, annotator)

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,12 +13,12 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
-from plain_app.components.cards import Figure, figure_row
+from plain_app.components.cards import Figure, cell_table, draw_files, figure_row, listed
+from plain_app.components.choices import Choice, answered, ask
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.plot import plot
-from plain_app.components.rows import Column, draw_rows
 from plain_app.components.switch import switch
 from plain_app.services import explore, export
 from plain_app.services.export import Outcome
@@ -26,6 +27,39 @@ RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
 CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
+RULE = Choice(
+    "export.rule", "Keep a candidate by", [(one, one) for one in RULES], RULES[0], "buttons"
+)
+AMOUNTS = {
+    RULES[0]: (Choice("export.cut", "Confidence of at least", (), 0.5, "slider", width=240),),
+    RULES[2]: (
+        Choice(
+            "export.precision",
+            "Precision",
+            (),
+            0.95,
+            "slider",
+            help="Keeps as many as it can while their mean confidence stays this high.",
+            limits=(0.5, 1, 0.01),
+            width=240,
+        ),
+    ),
+    RULES[3]: (
+        Choice("export.top", "Labels per instance", (), 3, "number", limits=(1, 50, 1), width=160),
+    ),
+}
+NEW = Choice(
+    "export.new",
+    "Labels that were not offered too",
+    (),
+    False,
+    "toggle",
+    help="Also resolves labels outside the candidates, by the network's prediction.",
+)
+FOLDER = (
+    Choice("export.folder", "A folder of this machine", (), "", "text", longest=1000, width=330),
+    Choice("export.force", "Replace", (), False, "toggle", help="Overwrite a file of this name."),
+)
 
 
 def draw() -> None:
@@ -56,32 +90,23 @@ def _draw_export(run: RunRow) -> None:
 
 
 def _draw_rule(run: RunRow) -> Outcome:
-    with st.container(horizontal=True, vertical_alignment="bottom", key="export.rule_row"):
-        rule = st.segmented_control(
-            "Keep a candidate by", RULES, default=RULES[0], required=True, key="export.rule"
-        )
-        threshold = _draw_threshold(rule)
-        new = st.toggle(
-            "Labels that were not offered too",
-            key="export.new",
-            help="Also resolves labels outside the candidates, by the network's prediction.",
-        )
+    rule = answered([RULE])[RULE.name]
+    answers = ask([RULE, *AMOUNTS.get(rule, ()), NEW], "export.rule_row")
+    amount = next((answers[one.name] for one in AMOUNTS.get(rule, ())), None)
+    new = answers[NEW.name]
+    threshold = _threshold(rule, amount)
     if rule == RULES[1]:
-        threshold = _draw_cuts(export.outcome(run.id, Threshold(), new))
+        threshold = _draw_cuts(export.outcome(run.id, threshold, new))
     return export.outcome(run.id, threshold, new)
 
 
-def _draw_threshold(rule: str) -> Threshold:
-    if rule == RULES[2]:
-        help_ = "Keeps as many as it can while their mean confidence stays this high."
-        at_least = st.slider("Precision", 0.5, 1.0, 0.95, 0.01, key="export.precision", help=help_)
-        return Threshold(precision=at_least)
-    if rule == RULES[3]:
-        top = st.number_input("Labels per instance", 1, 50, 3, key="export.top", width=160)
-        return Threshold(top_k=int(top))
+def _threshold(rule: str, amount: Any) -> Threshold:
     if rule == RULES[0]:
-        value = st.slider("Confidence of at least", 0.0, 1.0, 0.5, 0.01, key="export.cut")
-        return Threshold(value=value)
+        return Threshold(value=amount)
+    if rule == RULES[2]:
+        return Threshold(precision=amount)
+    if rule == RULES[3]:
+        return Threshold(top_k=int(amount))
     return Threshold()
 
 
@@ -147,22 +172,20 @@ def _draw_charts(made: Outcome) -> None:
 
 def _draw_differences(made: Outcome) -> None:
     """List cells with the reason for each."""
-    names = list(made.results.dataset.label_names)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        what = switch("Cells", ("removed", "kept", "added"), "export.what")
-        label = st.selectbox(
-            "Label", [ALL, *names], key="export.label", label_visibility="collapsed", width=180
-        )
-    table, total = export.differences(made, what, None if label == ALL else label)
-    shown = f"; the first {len(table):,} are listed" if len(table) < total else ""
-    draw_rows(
-        (Column("instance"), Column("label"), Column("confidence", "bar"), Column("reason")),
-        table.values.tolist(),
-        "export.cells",
-        can_sort=True,
-        height=CHART - 30,
+    names = made.results.dataset.label_names
+    kinds = [(kind, kind) for kind in ("removed", "kept", "added")]
+    answers = ask(
+        [
+            Choice("export.what", "Cells", kinds, "removed", "buttons"),
+            Choice("export.label", "Label", [(one, one) for one in (ALL, *names)], ALL, width=180),
+        ],
+        "export.listed",
+        has_titles=False,
     )
-    st.caption(f"{total:,} cells{shown}")
+    label = answers["export.label"]
+    table, total = export.differences(made, answers["export.what"], None if label == ALL else label)
+    st.caption(f"{total:,} cells{listed(total, len(table))}")
+    cell_table(table, "export.cells", CHART - 50, confidence="bar")
 
 
 # ------------------------------------------------------------------------------------ the file
@@ -170,12 +193,17 @@ def _draw_differences(made: Outcome) -> None:
 
 def _draw_file(made: Outcome) -> None:
     known = export.formats()
+    formats = [(one, one) for one in known]
     with st.container(horizontal=True, vertical_alignment="bottom", key="export.file_row"):
-        format_ = st.selectbox(
-            "Format", list(known), index=list(known).index("csv"), key="export.format", width=180
+        answers = ask(
+            [
+                Choice("export.format", "Format", formats, "csv", width=180),
+                Choice("export.name", "Name", (), "clean", "text", longest=100, width=180),
+            ],
+            "export.file",
         )
-        stem = st.text_input("Name", "clean", key="export.name", max_chars=100, width=180)
-        name = f"{Path(stem).name or 'clean'}{known[format_]}"
+        format_ = answers["export.format"]
+        name = f"{Path(answers['export.name']).name or 'clean'}{known[format_]}"
         st.download_button(
             "Download",
             data=lambda: export.packed(made, name, format_),
@@ -187,32 +215,27 @@ def _draw_file(made: Outcome) -> None:
             on_click="ignore",
             help="A ZIP with the file, and beside it the record of how it was made.",
         )
-        st.text_input(
-            "or write to a folder of this machine", key="export.folder", max_chars=1000, width=330
-        )
-        st.toggle("Replace", key="export.force", help="Overwrite a file of this name.")
-        st.button(
-            "Write",
-            key="export.write",
-            on_click=on_write,
-            args=(made, name, format_),
-            disabled=not state.recall("export.folder"),
-        )
+        with st.popover("Write to a folder", key="export.elsewhere", on_change="rerun") as box:
+            if box.open:
+                _draw_folder(made, name, format_)
+        with st.popover("Provenance", key="export.provenance", on_change="rerun") as box:
+            if box.open:
+                told = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
+                st.code(told, language=None, height=360)
     _draw_written()
-    shown, record = st.columns([3, 2], gap="medium")
-    with shown:
-        _draw_preview(made, name, format_)
-    with record, st.expander("Provenance", key="export.provenance", on_change="rerun") as box:
-        if box.open:
-            told = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
-            st.code(told, language=None)
+    with error_guard("export.preview"):
+        draw_files(export.preview(made, name, format_), "export.preview")
 
 
-def _draw_preview(made: Outcome, name: str, format_: str) -> None:
-    with st.expander("Preview", expanded=True, key="export.preview"), error_guard("export.preview"):
-        for file, text in export.preview(made, name, format_):
-            st.text(file)
-            st.code(text, language=None)
+def _draw_folder(made: Outcome, name: str, format_: str) -> None:
+    folder = ask(FOLDER, "export.where")["export.folder"]
+    st.button(
+        "Write",
+        key="export.write",
+        on_click=on_write,
+        args=(made, name, format_),
+        disabled=not folder,
+    )
 
 
 def _draw_written() -> None:

@@ -4,12 +4,14 @@ The desk (`components.review`) asks and stores by itself; this page chooses what
 beneath it what the answers did. All of it is one fragment, rerun a moment after the last answer.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
+from plain_app.components.choices import Choice, answered, ask, ask_in_address
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
@@ -29,8 +31,9 @@ ORDERS = {
     "contradictions": "Contradictions",
     "audit": "Random, for the estimates",
 }
-STATES = {"open": "open", "settled": "settled", "decided": "decided", "unsure": "unsure"}
-MODES = {"one": "One instance", "same": "Same question"}
+STATES = ("open", "settled", "decided", "unsure")
+MODES = [("one", "One instance"), ("same", "Same question")]
+MODE = Choice("review.mode", "Mode", MODES, "one", "buttons")
 SELECTION, WHY = "review.selection", "review.why"
 
 
@@ -103,70 +106,75 @@ def _draw_review(run: RunRow, annotator: str) -> None:
 def _draw_tools(run: RunRow) -> dict[str, Any]:
     """Draw order and filters; return what the desk shall ask."""
     results = explore.explored(run.id)
+    more = _more(run, results)
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="review.tools"
     ):
-        mode = st.segmented_control(
-            "Mode",
-            list(MODES),
-            format_func=MODES.get,
-            default="one",
-            required=True,
-            key="review.mode",
-            bind="query-params",
-        )
-        order = st.selectbox(
-            "Order",
-            list(ORDERS),
-            format_func=ORDERS.get,
-            key="review.order",
-            bind="query-params",
-            width=210,
-            disabled=mode == "same",
-        )
-        labels = st.multiselect(
-            "Labels",
-            results.dataset.label_names,
-            key="review.labels",
-            placeholder="all",
-            width=240,
-            bind="query-params",
-        )
-        with st.popover("More", icon=":material/tune:", key="review.more"):
-            more = _draw_more(run, results)
+        answers = ask_in_address(_asked(results), "review.asked") | answered(more)
+        with st.popover(
+            "More", icon=":material/tune:", key="review.more", on_change="rerun"
+        ) as box:
+            if box.open:
+                _draw_more(more)
         _draw_selection()
-    query = {"mode": mode, "order": order, "labels": labels, "selection": state.recall(SELECTION)}
-    return {name: value for name, value in (query | more).items() if value}
+    query = {
+        "mode": answers["review.mode"],
+        "order": answers["review.order"],
+        "labels": answers["review.labels"],
+        "selection": state.recall(SELECTION),
+        "states": answers["review.states"],
+        "annotator": answers["review.by"],
+        "columns": answers.get("review.columns"),
+    }
+    return {name: value for name, value in query.items() if value}
 
 
-def _draw_more(run: RunRow, results: explore.Explored) -> dict[str, Any]:
-    states = st.pills(
-        "State of the cells",
-        list(STATES),
-        selection_mode="multi",
-        key="review.states",
-        help="Open ones are asked by default.",
-    )
-    who = st.selectbox(
-        "Decided by",
-        list_annotators(run.fingerprint),
-        index=None,
-        placeholder="anyone",
-        key="review.by",
-    )
-    columns = None
-    if len(results.text_columns) > 1:
-        columns = st.multiselect(
-            "Columns shown",
-            results.text_columns,
-            default=results.text_columns[:6],
-            key="review.columns",
-        )
-    st.toggle(
-        "Blind",
-        key="review.blind",
-        help="Hides confidences until you have answered, so that they cannot sway you.",
-    )
+def _asked(results: explore.Explored) -> list[Choice]:
+    is_same = answered([MODE])[MODE.name] == "same"
+    names = results.dataset.label_names
+    return [
+        MODE,
+        Choice("review.order", "Order", list(ORDERS.items()), "worth", is_fixed=is_same, width=190),
+        Choice(
+            "review.labels", "Labels", _named(names), [], "several", placeholder="all", width=160
+        ),
+    ]
+
+
+def _more(run: RunRow, results: explore.Explored) -> list[Choice]:
+    people = [("", "anyone"), *_named(list_annotators(run.fingerprint))]
+    columns = results.text_columns
+    more = [
+        Choice(
+            "review.states",
+            "State of the cells",
+            _named(STATES),
+            [],
+            "pills",
+            help="Open ones are asked by default.",
+        ),
+        Choice("review.by", "Decided by", people),
+        Choice(
+            "review.blind",
+            "Blind",
+            (),
+            False,
+            "toggle",
+            help="Hides confidences until you have answered, so that they cannot sway you.",
+        ),
+    ]
+    if len(columns) > 1:
+        shown = Choice("review.columns", "Columns shown", _named(columns), columns[:6], "several")
+        more.append(shown)
+    return more
+
+
+def _named(values: Iterable[str]) -> list[tuple[str, str]]:
+    return [(value, value) for value in values]
+
+
+def _draw_more(more: list[Choice]) -> None:
+    ask(more, "review.filters", side_by_side=False)
     st.slider(
         "Asked of two people",
         0,
@@ -178,7 +186,6 @@ def _draw_more(run: RunRow, results: explore.Explored) -> dict[str, Any]:
         on_change=on_overlap,
         help="The share of instances that a second annotator is asked about too, for agreement.",
     )
-    return {"states": states, "annotator": who, "columns": columns}
 
 
 def on_overlap() -> None:

@@ -239,7 +239,7 @@ OTHERS = (
 
 SECTIONS = (
     ("Confidences", ".st-key-train-evolution canvas"),
-    ("Restless cells", ".st-key-train-restless canvas"),
+    ("Restless cells", ".curve svg"),
     ("Cartography", "[data-part=frame][data-drawn]"),
     ("Curves", ".st-key-train-curves canvas"),
 )

@@ -58,7 +58,7 @@ def test_every_page_draws_every_run(serve, open_page, runs):
 
 def test_the_choices_of_the_frame_are_made_written_and_kept_in_the_address(serve, open_page, runs):
     page = open_page(f"{serve().url}train?run={runs['finished']}")
-    run, who = (page.get_by_role("combobox", name=name) for name in ("Run", "Annotator"))
+    run, who = (page.get_by_label(name, exact=True) for name in ("Run", "Annotator"))
     state = page.locator(".st-key-train-bar")
     expect(state.get_by_text("finished")).to_be_visible(timeout=LONG)
     expect(run).to_have_value(runs["finished"])

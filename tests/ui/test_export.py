@@ -44,6 +44,12 @@ def open_export(run_id: str) -> AppTest:
     return app.run().switch_page("views/export.py").run()
 
 
+def choose(app: AppTest, name: str, value: object) -> None:
+    """Choose something as its component does: AppTest cannot press in components."""
+    app.session_state[name] = value
+    app.run()
+
+
 @pytest.mark.parametrize("format_", FORMATS)
 def test_the_files_are_those_of_the_command_line(stage, run_id, tmp_path, format_):
     name = f"clean{export.formats()[format_]}"
@@ -97,7 +103,7 @@ def test_merged_labels_are_one_label_in_the_export(stage, run_id):
 @pytest.mark.parametrize("rule", ["Cut per label", "Precision target", "Top of each instance"])
 def test_every_rule_draws(stage, run_id, rule):
     app = open_export(run_id)
-    app.segmented_control(key="export.rule").set_value(rule).run()
+    choose(app, "export.rule", rule)
     assert not app.exception
     assert not app.error
 
@@ -105,7 +111,7 @@ def test_every_rule_draws(stage, run_id, rule):
 def test_a_higher_cut_removes_more_at_once(stage, run_id):
     app = open_export(run_id)
     before = int(figures(app)["removed"].replace(",", ""))
-    app.slider(key="export.cut").set_value(0.9).run()
+    choose(app, "export.cut", 0.9)
     assert not app.exception
     assert int(figures(app)["removed"].replace(",", "")) > before
 
@@ -127,21 +133,23 @@ def test_the_download_holds_the_file_and_its_record(stage, run_id):
 
 def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_path):
     app = open_export(run_id)
-    app.text_input(key="export.folder").set_value(str(tmp_path)).run()
+    choose(app, "export.elsewhere", True)
+    choose(app, "export.folder", str(tmp_path))
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").exists()
     (tmp_path / "clean.csv").write_text("precious")
     app.button(key="export.write").click().run()
     assert not app.exception
     assert (tmp_path / "clean.csv").read_text() == "precious"
-    app.toggle(key="export.force").set_value(True).run()
+    choose(app, "export.force", True)
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").read_text() != "precious"
 
 
 def test_a_folder_that_is_not_there_is_a_message(stage, run_id, tmp_path):
     app = open_export(run_id)
-    app.text_input(key="export.folder").set_value(str(tmp_path / "nowhere")).run()
+    choose(app, "export.elsewhere", True)
+    choose(app, "export.folder", str(tmp_path / "nowhere"))
     app.button(key="export.write").click().run()
     assert not app.exception
     assert any("no such folder" in one.value for one in app.text)

@@ -91,7 +91,8 @@ def test_a_selection_in_the_address_can_be_dropped(stage, open_review):
 
 def test_the_overlap_is_stored_for_everyone(open_review):
     app = open_review()
-    app.slider(key="review.overlap").set_value(20).run()
+    app.session_state["review.more"] = True  # open
+    app.run().slider(key="review.overlap").set_value(20).run()
     assert not app.exception
     assert review.overlap_share() == 0.2
 

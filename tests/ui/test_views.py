@@ -292,20 +292,29 @@ def test_the_scripts_to_load_ahead_are_there():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "can"),
+    ("kind", "value", "can"),
     [
-        ("run", "b", True),
-        ("run", "x", False),
-        ("who", "anybody", True),
-        ("fixed", "a", False),
-        ("other", "a", False),
+        ("list", "b", True),
+        ("list", "x", False),
+        ("list", ["a"], False),
+        ("buttons", "a", True),
+        ("several", ["b", "a"], True),
+        ("several", ["b", "x"], False),
+        ("several", "b", False),
+        ("pills", [], True),
+        ("text", "anybody", True),
+        ("text", "x" * 81, False),
+        ("text", None, False),
+        ("toggle", False, True),
+        ("toggle", "yes", False),
+        ("slider", 0.25, True),
+        ("slider", 1.25, False),
+        ("number", "1", False),
+        ("number", None, False),
+        ("number", float("nan"), False),
     ],
 )
-def test_only_what_is_offered_can_be_chosen(name, value, can):
-    offered = [("a", "A"), ("b", "B")]
-    fields = [
-        Choice("run", "Run", offered, "a"),
-        Choice("who", "Who", offered, "", can_write=True),
-        Choice("fixed", "Fixed", offered, "", is_fixed=True),
-    ]
-    assert is_offered(fields, name, value) == can
+def test_only_what_is_offered_can_be_chosen(kind, value, can):
+    one = Choice("run", "Run", [("a", "A"), ("b", "B")], "a", kind)
+    assert is_offered(one, value) == can
+    assert not is_offered(one._replace(is_fixed=True), value)

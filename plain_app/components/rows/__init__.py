@@ -1,6 +1,6 @@
-"""Short tables as a component: plain HTML, far lighter than a grid, with bars and small curves.
+"""Tables as a component: plain HTML, far lighter than a grid, with bars and small curves.
 
-Everything in a table is data and drawn as text. For long lists use `st.dataframe`.
+Everything in a table is data and drawn as text. For thousands of rows use `st.dataframe`.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -14,6 +14,8 @@ from plain_app import state
 
 _HERE = Path(__file__).parent
 
+Kind = Literal["text", "number", "bar", "curve", "span", "check", "picture", "link"]
+
 
 class Column(NamedTuple):
     """A column; what its cells hold depends on the kind.
@@ -24,7 +26,7 @@ class Column(NamedTuple):
     """
 
     name: str
-    kind: Literal["text", "number", "bar", "curve", "span", "check", "picture", "link"] = "text"
+    kind: Kind = "text"
 
 
 class Table(NamedTuple):

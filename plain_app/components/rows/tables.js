@@ -1,4 +1,6 @@
-// Short tables below each other. Cells are data: drawn as text, never as markup.
+// Tables below each other. Cells are data: drawn as text, never as markup.
+
+const AT_ONCE = 40; // rows; the others come when the browser has nothing else to do
 
 /** Elements of tables and their notes; `pick` is told the table and the row. */
 function tables({ tables, height, ...more }, { pick, mark }) {
@@ -29,19 +31,41 @@ function table({ columns, rows, can_pick, can_mark, can_sort }, { pick, mark }) 
   if (can_mark) head.append(make("th"));
   const titles = columns.map(({ name, kind }) => make("th", kind, name));
   head.append(...titles);
-  const lines = rows.map((cells, at) => {
+  const lines = [];
+  const line = (at) => (lines[at] ??= createLine(at));
+  const createLine = (at) => {
     const row = make("tr");
-    if (can_mark) row.append(marker(cells[0], at, mark));
-    columns.forEach(({ kind }, place) => row.append(cell(kind, cells[place])));
+    if (can_mark) row.append(marker(rows[at][0], at, mark));
+    columns.forEach(({ kind }, place) => row.append(cell(kind, rows[at][place])));
     if (can_pick) makePickable(row, () => pick(at));
     return row;
-  });
-  whole.append(head, ...lines);
+  };
+  let order = [...rows.keys()];
+  const drawFrom = (from, count, of = order) => {
+    if (of !== order) return; // sorted meanwhile
+    whole.append(...of.slice(from, from + count).map(line));
+    if (from + count < of.length) requestIdleCallback(() => drawFrom(from + count, AT_ONCE, of), { timeout: 500 });
+  };
+  whole.append(head);
+  drawFrom(0, can_mark ? rows.length : AT_ONCE);
+  if (!rows.length) whole.append(nothing(columns.length));
   if (can_sort)
     titles.forEach((title, place) => {
-      if (columns[place].name) makeSortable(title, titles, (way) => whole.append(...sorted(lines, rows, place, way)));
+      if (!columns[place].name) return;
+      makeSortable(title, titles, (way) => {
+        order = sorted(rows, place, way);
+        drawFrom(0, rows.length);
+      });
     });
   return whole;
+}
+
+function nothing(width) {
+  const [row, box] = [make("tr"), make("td", "text", "none")];
+  box.colSpan = width;
+  box.style.opacity = 0.65;
+  row.append(box);
+  return row;
 }
 
 /** A title that is pressed sorts: up, down, and back to the order that was given. */
@@ -57,8 +81,8 @@ function makeSortable(title, titles, sort) {
   title.onkeydown = pressed(title.onclick);
 }
 
-function sorted(lines, rows, place, way) {
-  if (!way) return lines;
+function sorted(rows, place, way) {
+  if (!way) return [...rows.keys()];
   const sign = way === "ascending" ? 1 : -1;
   const key = (at) => String(rows[at][place] ?? "");
   const number = (text) => (text === "" ? NaN : Number(text.replace(/[,%]/g, "")));
@@ -67,7 +91,7 @@ function sorted(lines, rows, place, way) {
     const apart = number(x) - number(y);
     return sign * (Number.isNaN(apart) ? x.localeCompare(y, undefined, { numeric: true }) : apart);
   };
-  return [...rows.keys()].sort(order).map((at) => lines[at]);
+  return [...rows.keys()].sort(order);
 }
 
 const pressed = (act) => (event) => {
@@ -139,6 +163,7 @@ function curve(values) {
   const space = "http://www.w3.org/2000/svg";
   const picture = document.createElementNS(space, "svg");
   picture.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  picture.setAttribute("preserveAspectRatio", "none");
   const line = document.createElementNS(space, "polyline");
   const step = width / Math.max(values.length - 1, 1);
   const corner = (value, at) => `${(at * step).toFixed(1)},${((1 - value) * (height - 2) + 1).toFixed(1)}`;
