@@ -93,5 +93,6 @@ def _written(values: "pd.Series[Any]", how: str) -> tuple[Kind, list[Any]]:
     if how == "bar":
         return "bar", known
     if how or (known and pd.api.types.is_numeric_dtype(values)):
-        return "number", ["" if one is None else format(one, how or ",") for one in known]
+        how = how or ("," if pd.api.types.is_integer_dtype(values) else ".3f")
+        return "number", ["" if one is None else format(one, how) for one in known]
     return "text", ["" if one is None else str(one) for one in known]

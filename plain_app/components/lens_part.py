@@ -9,6 +9,7 @@ from plain_app import state
 from plain_app.charts import lens as charts
 from plain_app.components import links
 from plain_app.components.cards import Figure, counted, figure_row
+from plain_app.components.choices import Choice, ask
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.plot import plot
 from plain_app.components.rows import Column, draw_rows
@@ -163,9 +164,12 @@ def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
         return
     first = results.dataset.ids[int(at.offered[0][cells[0]]) if len(cells) else 0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        chosen = st.text_input("Instance", key=INSTANCE, placeholder=first, max_chars=500)
+        which = Choice(
+            INSTANCE, "Instance", (), "", "text", placeholder=first[:80], longest=500, width=240
+        )
+        chosen = ask([which], "tune.which")[INSTANCE]
         show_all = at.is_small or st.button("Agreement along it", key="tune.agreement")
-    row = results.row_of.get((chosen or "").strip() or first)
+    row = results.row_of.get(chosen.strip() or first)
     if row is None:
         st.caption("There is no instance with this id.")
         return
@@ -184,9 +188,10 @@ def _draw_actions(at: Desk) -> None:
             run_id = runs.start(at.run.fingerprint, at.config(_standing()), "from the lens")
             links.open_run(run_id)
         links.open_in_review(lambda: _changing(at), "tune.review")
-        with st.popover("Save as preset", key="tune.save"):
-            st.text_input("Name", key="tune.preset", max_chars=80)
-            st.button("Save", key="tune.save_preset", on_click=on_save, args=(at,))
+        with st.popover("Save as preset", key="tune.save", on_change="rerun") as box:
+            if box.open:
+                st.text_input("Name", key="tune.preset", max_chars=80)
+                st.button("Save", key="tune.save_preset", on_click=on_save, args=(at,))
         st.button("As in the run", key="tune.reset", on_click=on_reset)
 
 

@@ -4,11 +4,11 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.components.cards import counted, listed
+from plain_app.components.choices import Choice, answered_in_address, ask_in_address, one_of
 from plain_app.components.instance_card import draw_instance, instance_rows, open_instance
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import scatter
 from plain_app.components.sliders import last_move, sliders
-from plain_app.components.switch import pick
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 from plain_app.services.lens import Slider
@@ -56,17 +56,25 @@ def _draw_map(results: Explored, layout: str) -> int | None:
 
 
 def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
-    kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
-    options = {"confidence": results.dataset.label_names, "column": results.colour_columns}
-    name = ""
+    asked = _asked(results)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        titles = [COLOURS[kind] for kind in kinds]
-        kind = kinds[titles.index(pick("Colour by", titles, "explore.colour", 180))]
-        if kind in options:
-            title = "Label" if kind == "confidence" else "Column"
-            key = f"explore.colour_{kind}"
-            name = st.selectbox(title, options[kind], key=key, bind="query-params", width=130)
+        answers = ask_in_address(asked, "explore.colours")
+        kind = answers["explore.colour"]
+        name = answers[asked[1].name] if len(asked) > 1 else ""
         return Colour(kind, name), _draw_epoch(results, kind)
+
+
+def _asked(results: Explored) -> list[Choice]:
+    """Return what can be chosen: by what to colour, and of it which."""
+    kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
+    options = [(kind, COLOURS[kind]) for kind in kinds]
+    colour = Choice("explore.colour", "Colour by", options, "confidence", width=180)
+    kind = answered_in_address([colour])[colour.name]
+    which = {"confidence": results.dataset.label_names, "column": results.colour_columns}
+    if kind not in which:
+        return [colour]
+    title = "Label" if kind == "confidence" else "Column"
+    return [colour, one_of(f"explore.colour_{kind}", title, which[kind], width=130)]
 
 
 def _draw_epoch(results: Explored, kind: str) -> int | None:

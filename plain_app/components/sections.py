@@ -9,6 +9,7 @@ from plain_app import state
 from plain_app.charts import curves, evolution
 from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
+from plain_app.components.choices import Choice, ask, one_of
 from plain_app.components.links import open_in_review
 from plain_app.components.plot import plot
 from plain_app.components.scatter import mark, scatter
@@ -40,9 +41,10 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
     """Draw how confidences split apart, and their distribution at any epoch."""
     left, right = st.columns([1.8, 1])
     labels = [ALL, *runs.cells(run.fingerprint).labels]
-    with right, st.container(horizontal=True, vertical_alignment="bottom"):
-        label = st.selectbox("Label", labels, key="train.label", width=180)
-        st.toggle("Play", key="train.play", disabled=runs.is_held(run))
+    with right:
+        play = Choice("train.play", "Play", (), False, "toggle", is_fixed=runs.is_held(run))
+        answers = ask([one_of("train.label", "Label", labels, width=180), play], "train.shown")
+    label, plays = answers["train.label"], answers["train.play"] and not runs.is_held(run)
     points = histories.evolution(run, None if label == ALL else label)
     if not points.epochs:
         return
@@ -51,8 +53,7 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
         plot(option, TALL, "train.evolution")
         st.caption(_about_cells(points.n_cells, run))
     with right:
-        every = PLAY_SECONDS if state.recall("train.play") and not runs.is_held(run) else None
-        st.fragment(_draw_spread, run_every=every)(points, every is not None)
+        st.fragment(_draw_spread, run_every=PLAY_SECONDS if plays else None)(points, plays)
 
 
 def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
@@ -104,8 +105,15 @@ def _draw_difference(run: RunRow, told: Story) -> None:
         st.caption("Two epochs are needed.")
         return
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        first = st.selectbox("From epoch", epochs, 0, key="train.first", width=120)
-        second = st.selectbox("to epoch", epochs[::-1], 0, key="train.second", width=120)
+        names = [str(epoch) for epoch in epochs]
+        answers = ask(
+            [
+                one_of("train.first", "From epoch", names, width=120),
+                one_of("train.second", "to epoch", names[::-1], width=120),
+            ],
+            "train.two",
+        )
+        first, second = int(answers["train.first"]), int(answers["train.second"])
         points = evolution.difference_points(runs.history(run.id), first, second)
         st.caption(f"{points.n_changed:,} cells differ by 0.05 or more; the largest differences:")
     table = _cells_table(run, points.cells)

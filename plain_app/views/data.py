@@ -223,8 +223,9 @@ def _draw_stored(fingerprint: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="data.stored_bar"):
         st.subheader("What it holds", width="content")
         st.page_link(TRAIN, label="Train on it", icon=":material/arrow_forward:")
-        with st.popover("Open another", key="data.open", width="content"):
-            _draw_sources()
+        with st.popover("Open another", key="data.open", on_change="rerun") as box:
+            if box.open:
+                _draw_sources()
     _draw_report(dataset, report)
     _draw_synthesis(dataset)
 

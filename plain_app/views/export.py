@@ -14,7 +14,7 @@ from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
 from plain_app.components.cards import Figure, cell_table, draw_files, figure_row, listed
-from plain_app.components.choices import Choice, answered, ask
+from plain_app.components.choices import Choice, answered, ask, one_of
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
@@ -27,9 +27,7 @@ RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
 CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
-RULE = Choice(
-    "export.rule", "Keep a candidate by", [(one, one) for one in RULES], RULES[0], "buttons"
-)
+RULE = one_of("export.rule", "Keep a candidate by", RULES, kind="buttons")
 AMOUNTS = {
     RULES[0]: (Choice("export.cut", "Confidence of at least", (), 0.5, "slider", width=240),),
     RULES[2]: (
@@ -173,11 +171,10 @@ def _draw_charts(made: Outcome) -> None:
 def _draw_differences(made: Outcome) -> None:
     """List cells with the reason for each."""
     names = made.results.dataset.label_names
-    kinds = [(kind, kind) for kind in ("removed", "kept", "added")]
     answers = ask(
         [
-            Choice("export.what", "Cells", kinds, "removed", "buttons"),
-            Choice("export.label", "Label", [(one, one) for one in (ALL, *names)], ALL, width=180),
+            one_of("export.what", "Cells", ["removed", "kept", "added"], kind="buttons"),
+            one_of("export.label", "Label", [ALL, *names], width=180),
         ],
         "export.listed",
         has_titles=False,

@@ -144,15 +144,21 @@ def _draw_head(run: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.head"):
         with st.container(key="train.title", width="content"):
             st.text(runs.title(run))
-        with st.popover("Rename, note, delete", key="train.manage"):
-            st.text_input("Name", run.name, key=f"train.rename_{run.id}", max_chars=80)
-            st.text_area("Note", run.note, key=f"train.note_{run.id}", max_chars=2000)
-            with st.container(horizontal=True):
-                st.button("Save", key="train.save", on_click=on_save, args=(run.id,))
-                st.button("Delete", key="train.delete", on_click=on_delete, args=([run.id],))
+        title = "Rename, note, delete"
+        with st.popover(title, key="train.manage", on_change="rerun") as box:
+            if box.open:
+                _draw_manage(run)
         st.button("New run", key="train.another", on_click=on_new, icon=":material/add:")
     if run.note:
         st.text(run.note)
+
+
+def _draw_manage(run: RunRow) -> None:
+    st.text_input("Name", run.name, key=f"train.rename_{run.id}", max_chars=80)
+    st.text_area("Note", run.note, key=f"train.note_{run.id}", max_chars=2000)
+    with st.container(horizontal=True):
+        st.button("Save", key="train.save", on_click=on_save, args=(run.id,))
+        st.button("Delete", key="train.delete", on_click=on_delete, args=([run.id],))
 
 
 def _draw_live(run_id: str, was_live: bool) -> None:

@@ -136,7 +136,7 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["card", "choices", "map", "map_places", "sliders", "switch", "switch", "tour"]
+    parts = ["card", "choices", "choices", "map", "map_places", "sliders", "switch", "tour"]
     assert components(app) == parts
     assert "UMAP is being computed" in shown(app)
     assert "Exact, before rounding" in card(app)["below"]["tables"][0]["note"][2]
@@ -164,8 +164,8 @@ def test_umap_is_preferred_to_pca(ready):
 
 def test_every_colouring_draws(ready):
     app = open_view()
-    for kind, title in COLOURS.items():
-        app.query_params["explore.colour"] = title
+    for kind in COLOURS:
+        app.session_state["explore.colour"] = kind
         app.run()
         assert not app.exception
         assert kind == "column" or any(f"|{kind}|" in str(one.proto) for one in app.get(PART))
@@ -252,7 +252,7 @@ def test_hostile_names_and_texts_stay_text(workspace):
         app.query_params["explore.part"] = part
         app.run()
         assert not app.exception
-    app.query_params["explore.colour"] = COLOURS["column"]
+    app.query_params["explore.colour"] = "column"
     app.run()
     app.query_params["explore.instance"] = "nobody"
     app.run()

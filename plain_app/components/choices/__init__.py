@@ -39,6 +39,11 @@ class Choice(NamedTuple):
     longest: int = 80  # characters of a text
 
 
+def one_of(name: str, label: str, values: Sequence[str], **more: Any) -> Choice:
+    """Return a list of values that are called what they are; the first is the default."""
+    return Choice(name, label, [(one, one) for one in values], values[0], **more)
+
+
 def draw_choices(
     choices: Sequence[Choice],
     key: str,
@@ -83,17 +88,23 @@ def answered(choices: Sequence[Choice]) -> dict[str, Any]:
 
 def ask_in_address(choices: Sequence[Choice], key: str) -> dict[str, Any]:
     """Ask, with what is chosen in the address too: a link or a reload opens the same."""
-    for one in choices:
-        if state.recall(one.name) is None and one.name in st.query_params:
-            told = st.query_params.get_all(one.name)
-            state.remember(one.name, told if one.kind in ("several", "pills") else told[0])
-    answers = ask(choices, key)
+    answers = answered_in_address(choices)
+    ask(choices, key)
     for one in choices:
         if answers[one.name] == one.chosen:
             st.query_params.pop(one.name, None)
         elif st.query_params.get_all(one.name) != _texts(answers[one.name]):
             st.query_params[one.name] = answers[one.name]
     return answers
+
+
+def answered_in_address(choices: Sequence[Choice]) -> dict[str, Any]:
+    """Return what is chosen by name, in a new session as the address says."""
+    for one in choices:
+        if state.recall(one.name) is None and one.name in st.query_params:
+            told = st.query_params.get_all(one.name)
+            state.remember(one.name, told if one.kind in ("several", "pills") else told[0])
+    return answered(choices)
 
 
 def is_offered(one: Choice, value: Any) -> bool:

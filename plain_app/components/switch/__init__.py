@@ -3,7 +3,7 @@
 What is open is in the address, so a link or a reload opens the same.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,19 +22,15 @@ def switch(
 
     The label is for screen readers. The key is the name in the address, too.
     """
-    return _in_address(label, options, key, look)
-
-
-def pick(label: str, options: Sequence[str], key: str, width: int) -> str:
-    """Draw a short list to pick from; like `switch` else."""
-    return _in_address(label, options, key, "list", width=width)
-
-
-def _in_address(
-    label: str, options: Sequence[str], key: str, look: str, width: int | None = None
-) -> str:
     is_open = opened(options, key)
-    _draw(label, options, key, look, is_open, lambda name: open_one(options, key, name), width)
+
+    def on_chosen() -> None:
+        chosen = (state.recall(key) or {}).get("chosen")
+        if chosen in options:
+            open_one(options, key, chosen)
+
+    data = {"label": label, "options": list(options), "open": is_open, "look": look}
+    _component()(key=key, data=data, on_chosen_change=on_chosen)
     return is_open
 
 
@@ -59,24 +55,6 @@ def script() -> str:
 
 def style() -> str:
     return (_HERE / "switch.css").read_text(encoding="utf-8")
-
-
-def _draw(
-    label: str,
-    options: Sequence[str],
-    key: str,
-    look: str,
-    is_open: str,
-    keep: Callable[[str], None],
-    width: int | None = None,
-) -> None:
-    def on_chosen() -> None:
-        chosen = (state.recall(key) or {}).get("chosen")
-        if chosen in options:
-            keep(chosen)
-
-    data = {"label": label, "options": list(options), "open": is_open, "look": look}
-    _component()(key=key, data=data, on_chosen_change=on_chosen, width=width or "stretch")
 
 
 @cache
