@@ -6,7 +6,7 @@ from pathlib import Path
 import streamlit as st
 
 from core.store import DatasetRow, RunRow
-from plain_app import state
+from plain_app import readiness, state
 from plain_app.components.ahead import load_ahead
 from plain_app.components.choices import Choice, draw_choices
 from plain_app.components.errors import error_guard
@@ -51,7 +51,10 @@ def main() -> None:
     page = st.navigation(list(pages.values()), position="hidden")
     st.html(STYLE)
     with error_guard("frame"):
-        draw_steps(pages, page.title, *_draw_choices())
+        run, is_reviewed = _draw_choices()
+        draw_steps(pages, page.title, run, is_reviewed)
+        if run is not None and run.state.is_ended and run.epoch:
+            readiness.want(run.id)
     with error_guard("page"):
         page.run()
 

@@ -28,7 +28,8 @@ def draw_lens(run: RunRow) -> None:
     standing = lens.neighbors_standing(run.id)
     if standing == "working":
         _await_neighbors(run.id)
-    at = lens.desk(run.id)
+    with st.spinner("Reading the run …"):
+        at = lens.desk(run.id)
     _draw(at, standing)
     _draw_actions(at)
 

@@ -172,7 +172,7 @@ def desk(run_id: str) -> Desk:
     return _desk(str(workspace().folder), run_id, has_neighbors)
 
 
-@st.cache_resource(max_entries=3, show_spinner="Reading the run …")
+@st.cache_resource(max_entries=3, show_spinner=False)
 def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
     results = explore.explored(run_id)
     config = results.run.config

@@ -1,5 +1,6 @@
 """The Review view around its desk: what is missing, what is asked, what answers did."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.store import Decision
+from plain_app import readiness
 from plain_app.components.review_parts import PARTS
 from plain_app.services import review
 
@@ -146,3 +148,26 @@ def test_disagreements_are_adjudicated(stage, open_review):
         one for one in stage.space.decisions.latest(stage.dataset.fingerprint) if one.adjudicates
     ]
     assert [(one.annotator, one.verdict) for one in settled] == [("cem", "reject")]
+
+
+def test_a_run_prepared_in_a_quiet_moment_needs_nothing_made_when_it_is_opened(
+    stage, open_review, monkeypatch
+):
+    readiness.get_ready([stage.run_id, "nobody"])
+    monkeypatch.setattr(review, "Reviewer", None)
+    app = open_review()
+    assert not app.exception
+    assert not app.error
+
+
+def test_order_and_labels_of_an_address_are_asked_for_and_others_are_not(stage, open_review):
+    label = stage.dataset.label_names[2]
+    app = open_review(**{"review.order": "restless", "review.labels": label})
+    assert '"order": "restless"' in desk_settings(app)
+    app = open_review(**{"review.order": "nonsense", "review.labels": "nobody"})
+    assert '"order": "worth"' in desk_settings(app)
+    assert "review.order" not in app.query_params
+
+
+def desk_settings(app) -> str:
+    return json.dumps(json.loads(desk(app)[0].proto.json), default=str)

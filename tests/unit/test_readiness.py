@@ -9,7 +9,7 @@ import streamlit
 from plain_app import readiness
 readiness.QUIET_SECONDS = 0.1
 readiness.get_ready_soon(); readiness.get_ready_soon()
-awaited = {"plain_app.components.study_part", "plain_app.services.workspace"}
+awaited = {"plain_app.components.study_part", "plain_app.services.workspace", "core.formats.arff"}
 end = time.monotonic() + 60
 while not awaited <= set(sys.modules) and time.monotonic() < end:
     time.sleep(0.05)
