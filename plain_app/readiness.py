@@ -59,4 +59,7 @@ def _prepare(run_id: str) -> None:
     if explore.explored(run_id).dataset.candidates.size <= MAX_CELLS:
         review.standing(run_id)
         export.outcome(run_id, Threshold(), False)
-        lens.see(lens.desk(run_id), {})
+        at = lens.desk(run_id)
+        lens.see(at, {})
+        moves = (one.name for one in lens.panel(at, {}) if not one.is_disabled)
+        lens.sweep(at, {}, next(moves), 0)

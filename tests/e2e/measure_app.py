@@ -372,9 +372,12 @@ def measure_tabs(browser: Browser) -> None:
         set_alight(page, server)
         process = psutil.Process(server.process.pid)
         others, most = list[float](), 0.0
-        answered = lambda: others.extend(asyncio.run(sessions(server, 19, 30)))  # noqa: E731
+        is_open = threading.Semaphore(0)
+        answered = lambda: others.extend(asyncio.run(sessions(server, 19, 30, is_open)))  # noqa: E731
         crowd = threading.Thread(target=answered)
         crowd.start()
+        for _ in range(19):
+            is_open.acquire()
         own = list[float]()
         while crowd.is_alive():
             own += press_sections(page, (SECTIONS[0], SECTIONS[-1]))
@@ -388,13 +391,18 @@ def measure_tabs(browser: Browser) -> None:
         page.close()
 
 
-async def sessions(server: Server, count: int, seconds: float) -> list[float]:
+async def sessions(
+    server: Server, count: int, seconds: float, is_open: threading.Semaphore
+) -> list[float]:
     """Open sessions on the Train page; return how long each click of each took to be answered."""
-    found = await asyncio.gather(*(session(server, at / count, seconds) for at in range(count)))
+    each = (session(server, at / count, seconds, is_open) for at in range(count))
+    found = await asyncio.gather(*each)
     return [one for times in found for one in times]
 
 
-async def session(server: Server, delay: float, seconds: float) -> list[float]:
+async def session(
+    server: Server, delay: float, seconds: float, is_open: threading.Semaphore
+) -> list[float]:
     from streamlit.proto.BackMsg_pb2 import BackMsg
     from websockets.asyncio.client import connect
 
@@ -411,6 +419,7 @@ async def session(server: Server, delay: float, seconds: float) -> list[float]:
         asked.rerun_script.query_string = query
         asked.rerun_script.page_name = "train"
         section, fragment = await answers(socket, asked)
+        is_open.release()
         await asyncio.sleep(delay)
         while monotonic() - begin < seconds:
             asked = BackMsg()
