@@ -71,7 +71,11 @@ function buttons(line, press, asList) {
   let [all, now] = [[], []];
   const fill = onOthers((options) => {
     all = options.map(([value, name]) => make("button", name, { type: "button", value }));
-    for (const one of all) one.onclick = () => press(now, one.value);
+    for (const one of all)
+      one.onclick = ({ detail: isByHand }) => {
+        if (isByHand) one.blur(); // the next key belongs to the page
+        press(now, one.value);
+      };
     line.replaceChildren(...all);
   });
   return ({ options, chosen, is_fixed }) => {
@@ -84,7 +88,13 @@ function buttons(line, press, asList) {
 const kinds = {
   list(line, choice, { tell }) {
     const list = entry(line, choice, {}, "select");
-    list.onchange = () => tell(list.value);
+    let isByHand = false;
+    list.addEventListener("pointerdown", () => (isByHand = true));
+    list.addEventListener("keydown", () => (isByHand = false));
+    list.onchange = () => {
+      if (isByHand) list.blur(); // the next key belongs to the page
+      tell(list.value);
+    };
     const fill = onOthers((options) => list.replaceChildren(...options.map(choosable)));
     return ({ options, chosen, placeholder, is_fixed }) => {
       fill(options.length ? options : [["", placeholder]]);
@@ -116,6 +126,9 @@ const kinds = {
     field.onchange = () => choose(field.value.trim());
     field.oninput = ({ inputType }) => {
       if (!inputType || inputType === "insertReplacementText") choose(field.value.trim());
+    };
+    field.onkeydown = ({ key }) => {
+      if (key === "Escape") field.value = told;
     };
     clear.onclick = () => choose((field.value = ""));
     const fill = onOthers((options) => {
