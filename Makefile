@@ -3,16 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test clean
+.PHONY: app test compiled clean
 
-app: $(VENV)/.installed
+app: compiled
 	$(BIN)/plain demo
 
-test: $(VENV)/.installed
+test: compiled
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Every process would else compile the program anew where Python may not keep what it compiled.
+compiled: $(VENV)/.installed
+	@$(BIN)/python -m compileall -q core plain_app
 
 clean:
 	rm -rf $(VENV)

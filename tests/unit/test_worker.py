@@ -121,7 +121,7 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
 
 
 def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    epochs = 700
+    epochs = 500
     settings = {"epochs": epochs, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
