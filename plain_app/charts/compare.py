@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, titled
+from plain_app.charts import axis, distinct, side_by_side, titled
 
 Numbers = npt.NDArray[Any]
 Curve = Sequence[tuple[int, float]]
@@ -52,20 +52,22 @@ def curve_points(name: str, curves: Mapping[str, Curve]) -> CurvePoints:
     return CurvePoints(name, {title: line for title, line in lines.items() if line})
 
 
-def curve_option(points: CurvePoints) -> dict[str, Any]:
+def curves_option(measures: Sequence[CurvePoints], height: int) -> dict[str, Any]:
+    """Return the curves of all measures side by side."""
+    return side_by_side([[_lines(one) for one in measures]], height=height)
+
+
+def _lines(points: CurvePoints) -> dict[str, Any]:
     series = [
         {"type": "line", "name": name, "data": line, "showSymbol": len(line) < 2}
         for name, line in points.lines.items()
     ]
-    text = {"fontSize": 11}
     option = titled(
         points.name,
         xAxis=axis("epoch", min=1, minInterval=1),
         yAxis=axis("", scale=True, splitNumber=4),
         series=series,
-        legend={"top": 24, "left": 0, "itemWidth": 16, "itemHeight": 6, "textStyle": text},
+        legend={"data": list(points.lines)},
     )
-    option["grid"] |= {"top": 56, "bottom": 26}
-    option["legend"]["type"] = "scroll"
     option["tooltip"]["trigger"] = "axis"
     return option

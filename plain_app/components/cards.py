@@ -77,18 +77,21 @@ def listed(count: int, limit: int) -> str:
 def cell_table(table: pd.DataFrame, key: str, height: int = 300, **kinds: str) -> None:
     """Draw rows about cells, some hundred at most; texts in it are data and stay text.
 
-    A kind is bar, curve, or how a number is written, such as `+.2f`.
+    A kind is one of `rows`, or how a number is written, such as `+.2f`.
     """
     written = {name: _written(values, kinds.get(str(name), "")) for name, values in table.items()}
-    columns = [Column(str(name), kind) for name, (kind, _) in written.items()]
+    columns = [
+        Column("" if kind in ("link", "picture") else str(name), kind)
+        for name, (kind, _) in written.items()
+    ]
     rows = list(zip(*(cells for _, cells in written.values()), strict=True))
     draw_rows(columns, rows, key, can_sort=True, height=height)
 
 
-def _written(values: "pd.Series[Any]", how: str) -> tuple[Kind, list[Any]]:
+def _written(values: "pd.Series[Any]", how: Any) -> tuple[Kind, list[Any]]:
     """Return the kind of a column and its cells as the table takes them."""
-    if how == "curve":
-        return "curve", values.tolist()
+    if how in ("curve", "link", "picture"):
+        return how, values.tolist()
     known = values.astype(object).where(values.notna(), None).tolist()
     if how == "bar":
         return "bar", known

@@ -186,7 +186,7 @@ def _draw_reliability(run: RunRow, told: Story) -> None:
         table = pd.DataFrame(
             {"claimed": points.claimed, "true": points.true, "cells": points.n_cells}
         )
-        st.dataframe(table, hide_index=True, row_height=28, key="train.reliability_table")
+        cell_table(table, "train.reliability_table", TALL)
 
 
 def _draw_log(run: RunRow, told: Story) -> None:
@@ -195,13 +195,15 @@ def _draw_log(run: RunRow, told: Story) -> None:
         facts |= {"device": told.started.device, **told.started.versions}
     if told.graphs is not None:
         facts |= {"neighbour search": told.graphs.search, "edges": f"{told.graphs.n_edges:,}"}
-    rows = [{"": name, "value": str(value or "…")} for name, value in facts.items()]
+    rows = [{"about": name, "value": str(value or "…")} for name, value in facts.items()]
     settings = [
         {"setting": name, "value": str(value)} for name, value in run.config.model_dump().items()
     ]
     left, right = st.columns(2)
-    left.dataframe(rows, hide_index=True, row_height=28, height=TALL, key="train.facts")
-    right.dataframe(settings, hide_index=True, row_height=28, height=TALL, key="train.used")
+    with left:
+        cell_table(pd.DataFrame(rows), "train.facts", TALL)
+    with right:
+        cell_table(pd.DataFrame(settings), "train.used", TALL)
     printed = runs.worker_log(run.id)
     if printed:
         st.code(printed, language=None)

@@ -11,10 +11,12 @@ from plain_app.charts import compare as charts
 from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
 from plain_app.components import links
+from plain_app.components.cards import cell_table
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.lens_part import MAX_PICTURE
 from plain_app.components.links import DATA, TRAIN
+from plain_app.components.plot import plot
 from plain_app.components.scatter import scatter
 from plain_app.services import compare, explore, runs
 from plain_app.services.compare import MAX_COMPARED, Subject
@@ -73,9 +75,10 @@ def _draw_variants(fingerprint: str) -> None:
     """Offer to train presets and the paper's ablations; they join as they end."""
     awaited = set(state.recall(AWAITED) or ())
     with st.container(horizontal=True, vertical_alignment="center", key="compare.variants"):
-        with st.popover("Train more to compare", key="compare.more"):
-            st.pills("Variants", compare.variants(), selection_mode="multi", key=VARIANTS)
-            st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
+        with st.popover("Train more to compare", key="compare.more", on_change="rerun") as box:
+            if box.open:
+                st.pills("Variants", compare.variants(), selection_mode="multi", key=VARIANTS)
+                st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
         if awaited:
             _await_runs(fingerprint)
 
@@ -129,37 +132,24 @@ def _draw_standing(
     rows = []
     for at, (letter, one) in enumerate(zip(names, subjects, strict=True)):
         figures = compare.figures(fingerprint, one)
-        row: dict[str, Any] = {"": letter, "run or trial": one.title, "kept": figures.kept}
+        row: dict[str, Any] = {"": letter, "run or trial": one.title, "kept ≥ 0.5": figures.kept}
         row |= {
-            "agrees": figures.agreement and 100 * figures.agreement,
+            "agrees, %": figures.agreement and 100 * figures.agreement,
             "AUC on decisions": figures.decided_auc,
             "AUC on truth": figures.truth_auc,
             "F1": figures.truth_f1,
         }
         row |= {
-            f"≠ {other}": "" if to == at else f"{found.pairs[at, to]:,}"
+            f"≠ {other}": None if to == at else found.pairs[at, to]
             for to, other in enumerate(names)
         }
-        rows.append({**row, "open": _address(one)})
+        rows.append({**row, "open": ("Open", _address(one))})
     table = pd.DataFrame(rows).dropna(axis=1, how="all")
     st.markdown("**How they stand**")
-    st.dataframe(
-        table,
-        hide_index=True,
-        row_height=28,
-        key="compare.standing",
-        column_config={
-            "": st.column_config.TextColumn(width=34),
-            "kept": st.column_config.NumberColumn(
-                help="Candidate cells at 0.5 or more", format="localized"
-            ),
-            "agrees": st.column_config.NumberColumn(format="%.1f %%", help="Of the decided cells"),
-            "AUC on decisions": st.column_config.NumberColumn(format="%.4f"),
-            "AUC on truth": st.column_config.NumberColumn(format="%.4f"),
-            "F1": st.column_config.NumberColumn(format="%.4f"),
-            "open": st.column_config.LinkColumn("", display_text="Open", width=60),
-        },
-    )
+    scores = dict.fromkeys(("AUC on decisions", "AUC on truth", "F1"), ".4f")
+    apart = {f"≠ {name}": ",.0f" for name in names}
+    kinds = {"agrees, %": ".1f", "open": "link", **scores, **apart}
+    cell_table(table, "compare.standing", 270, **kinds)
 
 
 def _address(one: Subject) -> str:
@@ -180,10 +170,7 @@ def _draw_settings(subjects: list[Subject], names: list[str]) -> None:
         {"setting": name, **dict(zip(names, map(text, values), strict=True))}
         for name, values in differ.items()
     ]
-    height = min(38 + 28 * len(rows), 270)
-    st.dataframe(
-        pd.DataFrame(rows), hide_index=True, row_height=28, height=height, key="compare.settings"
-    )
+    cell_table(pd.DataFrame(rows), "compare.settings", 270)
 
 
 def _draw_curves(subjects: list[Subject], names: list[str]) -> None:
@@ -199,10 +186,8 @@ def _draw_curves(subjects: list[Subject], names: list[str]) -> None:
         for measure in measures
     ]
     shown = [one for one in points if one.lines]
-    for column, one in zip(st.columns(max(len(shown), 1)), shown, strict=False):
-        with column:
-            key = f"compare.chart_{one.name.replace(' ', '_')}"
-            st.echarts_chart(charts.curve_option(one), height=CHART, key=key)
+    if shown:
+        plot(charts.curves_option(shown, CHART), CHART, "compare.curves")
 
 
 @st.fragment
@@ -237,33 +222,20 @@ def _draw_cells(
     cells, chosen = runs.cells(fingerprint), found.cells[:LISTED]
     ids = [cells.ids[i] for i in cells.rows[chosen]]
     columns: dict[str, Any] = {
-        "instance": ids,
+        "instance": [name[:80] for name in ids],
         "label": [cells.labels[j][:80] for j in cells.columns[chosen]],
     }
     for letter, one in zip(names, subjects, strict=True):
         columns[letter] = np.asarray(one.confidences[chosen], np.float32)
     table = pd.DataFrame(columns)
-    bar = st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=80)
+    kinds = dict.fromkeys(names, "bar")
     if run_id:
         results = explore.explored(run_id)
-        table["explore"] = [links.instance_address(run_id, name) for name in ids]
+        table["explore"] = [("Explore", links.instance_address(run_id, name)) for name in ids]
         if results.picture_column is not None:
             pictures = [results.picture(int(row)) or "" for row in cells.rows[chosen]]
             table.insert(0, "picture", [one if len(one) <= MAX_PICTURE else "" for one in pictures])
-    st.dataframe(
-        table,
-        hide_index=True,
-        height=420,
-        row_height=34 if "picture" in table else 28,
-        key="compare.cells",
-        column_config={
-            "picture": st.column_config.ImageColumn("", width=44),
-            "instance": st.column_config.TextColumn(width="small"),
-            "label": st.column_config.TextColumn(width="small"),
-            "explore": st.column_config.LinkColumn("", display_text="Explore", width=70),
-            **dict.fromkeys(names, bar),
-        },
-    )
+    cell_table(table, "compare.cells", 420, picture="picture", explore="link", **kinds)
 
 
 def _draw_map(run_id: str, subjects: list[Subject], found: DisagreementPoints) -> None:

@@ -144,9 +144,10 @@ def random_graph(n: int, k: int = 10) -> InstanceGraph:
 
 
 def burning(folder: Path) -> str:
-    """Prepare an ended run to look at, and one that keeps every core busy."""
+    """Prepare an ended run to look at, another to compare it with, and one that burns."""
     query = explored(3000, 64, 30)(folder)
     workspace = Workspace(folder)
+    finished_run(workspace, blobs(3000, 64, 30), seed=1, instance_graph=random_graph(3000))
     data = workspace.add_dataset(blobs(7000, 1500, 159), "big")
     workspace.runs.create(data, PlainConfig(**BURNING), "burns")
     workspace.close()
@@ -231,7 +232,7 @@ def click_everywhere(page: Page) -> dict[str, list[float]]:
 OTHERS = (
     ("Review", ".st-key-review-desk"),
     ("Tune", ".st-key-tune-sweep canvas"),
-    ("Compare", ".st-key-empty"),
+    ("Compare", ".st-key-compare-curves canvas"),
     ("Export", ".st-key-export-plot canvas"),
     ("Data", ".st-key-data-charts canvas"),
 )

@@ -1,6 +1,9 @@
 """The Compare page: runs and trials side by side."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit as st
 from app_stages import STATES, texts
@@ -25,8 +28,15 @@ def two(stage, small_demo):
     return [finished_run(stage.space, small_demo, seed=seed) for seed in (0, 1)]
 
 
-def table_with(app, column: str):
-    return next(one.value for one in app.dataframe if column in one.value)
+def table_with(app, *columns: str) -> pd.DataFrame:
+    """Return the table that has these columns."""
+    drawn = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
+    tables = [one for data in drawn if isinstance(data, dict) for one in data.get("tables", ())]
+    for one in tables:
+        names = [column["name"] for column in one["columns"]]
+        if set(columns) <= set(names):
+            return pd.DataFrame(one["rows"], columns=names)
+    raise AssertionError(f"no table with {columns}")
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -47,13 +57,12 @@ def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     )
     differ = ((newest >= 0.5) != (first >= 0.5)) & (small_demo.candidates > 0)
     assert table_with(app, "≠ A")["≠ A"].tolist()[1] == f"{differ.sum():,}"
-    cells = table_with(app, "A").query("label == label") if differ.any() else None
-    assert cells is not None
-    assert len(table_with(app, "explore")) == min(200, differ.sum())
+    assert differ.any()
+    assert len(table_with(app, "label", "A")) == min(200, differ.sum())
 
 
 def test_the_cells_listed_are_those_on_different_sides(two, open_app):
-    table = table_with(open_app("compare"), "explore")
+    table = table_with(open_app("compare"), "label", "A")
     assert ((table["A"] >= 0.5) != (table["B"] >= 0.5)).all()
     spread = np.abs(table["A"] - table["B"])
     assert (np.diff(spread) <= 1e-6).all()
@@ -86,7 +95,8 @@ def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch
     monkeypatch.setattr("core.worker.tend", lambda space: None)
     stage.set("loaded")
     app = open_app("compare")
-    app.button_group(key="compare.variant").set_value(["DNN", "w/o LS"]).run()
+    app.session_state["compare.more"] = True  # open
+    app.run().button_group(key="compare.variant").set_value(["DNN", "w/o LS"]).run()
     app.button(key="compare.start").click().run()
     assert not app.exception
     started = {run.name: run.config for run in stage.space.runs.list()}

@@ -95,15 +95,15 @@ function lineOfTip([ink, name, value]) {
 /** The charts of an option, each with its own title, legend, axes, series and place. */
 function split(option, width, height) {
   const all = (name) => [option[name] ?? []].flat();
-  const legends = all("legend");
-  return all("grid").map((grid, at) => {
+  const [legends, grids] = [all("legend"), all("grid")];
+  return grids.map((grid, at) => {
     const series = all("series").filter((one) => (one.xAxisIndex ?? 0) === at);
     const names = new Set(series.map((one) => one.name));
     return {
       series,
       grid: place(grid, width, height),
       title: all("title")[at],
-      legend: legends.find(({ data }) => data.every((one) => names.has(one))),
+      legend: legends.length === grids.length ? legends[at] : legends.find(({ data }) => data.every((one) => names.has(one))),
       x: all("xAxis")[at],
       y: all("yAxis")[at],
       scale: all("visualMap").find(({ seriesIndex: of }) => !of || series.includes(all("series")[of[0]])),
