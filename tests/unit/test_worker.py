@@ -121,7 +121,7 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
 
 
 def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    epochs = 500
+    epochs = 300
     settings = {"epochs": epochs, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
@@ -173,7 +173,7 @@ def test_pause_holds_a_run_resume_lets_it_go_and_stop_keeps_its_results(workspac
 
 
 def test_no_more_runs_at_once_than_allowed_and_the_rest_follow(workspace, demo):
-    queued = [queue(workspace, demo, epochs=60) for _ in range(2)]
+    queued = [queue(workspace, demo, epochs=15) for _ in range(2)]
     for run in queued:
         worker.launch(workspace, run.id)
     most = 0
