@@ -92,7 +92,7 @@ def _written(values: "pd.Series[Any]", how: Any) -> tuple[Kind, list[Any]]:
     """Return the kind of a column and its cells as the table takes them."""
     if how in ("curve", "link", "picture"):
         return how, values.tolist()
-    known = values.astype(object).where(values.notna(), None).tolist()
+    known = [None if one != one else one for one in values.tolist()]  # a NaN is not itself
     if how == "bar":
         return "bar", known
     if how or (known and pd.api.types.is_numeric_dtype(values)):

@@ -11,7 +11,7 @@ from plain_app.charts import compare as charts
 from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
 from plain_app.components import links
-from plain_app.components.cards import cell_table
+from plain_app.components.cards import cell_table, listed
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.lens_part import MAX_PICTURE
@@ -24,7 +24,7 @@ from plain_app.services.compare import MAX_COMPARED, Subject
 OF, AWAITED, JOINING = "compare.of", "compare.awaited", "compare.joining"
 VARIANTS = "compare.variant"
 POLL_SECONDS = 1.0
-CHART, LISTED = 260, 200
+CHART, LISTED = 260, 100
 
 
 def draw() -> None:
@@ -199,7 +199,10 @@ def _draw_disagreement(
     with st.container(horizontal=True, vertical_alignment="center", key="compare.bar"):
         n_rows = int((found.by_instance > 0).sum())
         st.markdown("**Cells on which they disagree**")
-        st.caption(f"{len(found.cells):,} cells of {n_rows:,} instances, the widest apart first")
+        st.caption(
+            f"{len(found.cells):,} cells of {n_rows:,} instances, the widest apart first"
+            + listed(len(found.cells), LISTED)
+        )
         if n_rows:
             links.open_in_review(lambda: _instances(fingerprint, run_id, found), "compare.review")
     left, right = st.columns([1, 1], gap="medium")

@@ -58,7 +58,7 @@ def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     differ = ((newest >= 0.5) != (first >= 0.5)) & (small_demo.candidates > 0)
     assert table_with(app, "≠ A")["≠ A"].tolist()[1] == f"{differ.sum():,}"
     assert differ.any()
-    assert len(table_with(app, "label", "A")) == min(200, differ.sum())
+    assert len(table_with(app, "label", "A")) == min(100, differ.sum())
 
 
 def test_the_cells_listed_are_those_on_different_sides(two, open_app):
