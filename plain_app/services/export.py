@@ -26,7 +26,7 @@ from plain_app.services.workspace import workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
-MAX_LISTED = 300  # cells of the difference
+MAX_LISTED = 100  # cells of the difference
 
 
 Asked = tuple[str, str, int, int, str, bool]
@@ -97,6 +97,12 @@ def _outcome(asked: Asked) -> Outcome:
 
 def figures(made: Outcome) -> Figures:
     """Return what the rule does, and how right it is expected to be."""
+    return _figures(made, made.asked)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _figures(_made: Outcome, asked: Asked) -> Figures:
+    made = _made
     offered, kept = made.results.dataset.candidates > 0, made.resolution.labels > 0
     likely = _likely(made)
     truth = made.results.dataset.truth
@@ -124,6 +130,14 @@ def _likely(made: Outcome) -> Any:
 
 def differences(made: Outcome, what: str, label: str | None) -> tuple[pd.DataFrame, int]:
     """Return cells with the reason for each, and how many there are in all."""
+    return _differences(made, made.asked, what, label)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def _differences(
+    _made: Outcome, asked: Asked, what: str, label: str | None
+) -> tuple[pd.DataFrame, int]:
+    made = _made
     dataset, resolution = made.results.dataset, made.resolution
     offered, kept = dataset.candidates > 0, resolution.labels > 0
     cells = {"removed": offered & ~kept, "added": kept & ~offered, "kept": kept & offered}[what]
