@@ -12,6 +12,7 @@ from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
 from plain_app.components import links
 from plain_app.components.cards import cell_table, listed
+from plain_app.components.choices import Choice, ask
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.lens_part import MAX_PICTURE
@@ -56,13 +57,16 @@ def _choose(fingerprint: str, titles: dict[str, str]) -> list[str]:
     joined = [*state.recall(OF), *(state.recall(JOINING) or ())]
     state.forget(JOINING)
     state.remember(OF, [one for one in dict.fromkeys(joined) if one in options][:MAX_COMPARED])
-    keys: list[str] = st.multiselect(
+    which = Choice(
+        OF,
         "Runs and trials",
-        list(options),
-        format_func=lambda one: options.get(one, one)[:60],
-        key=OF,
-        max_selections=MAX_COMPARED,
+        list(options.items()),
+        [],
+        "several",
+        placeholder=f"add another, {MAX_COMPARED} at most",
+        width=320,
     )
+    keys: list[str] = ask([which], "compare.chosen")[OF]
     if keys:
         st.query_params["of"] = ",".join(keys)
     elif "of" in st.query_params:

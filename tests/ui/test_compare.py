@@ -50,7 +50,7 @@ def test_every_state_draws(stage, open_app, state):
 def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     app = open_app("compare")
     assert not app.exception
-    assert sorted(app.multiselect(key="compare.of").value) == sorted(two)
+    assert sorted(app.session_state["compare.of"]) == sorted(two)
     newest, first = (
         files.read_array(stage.space.runs.folder(run_id) / "confidences.npy")
         for run_id in two[::-1]
@@ -77,7 +77,7 @@ def test_trials_come_by_the_address(stage, open_app, small_demo):
     app.query_params["of"] = f"{row.id}.0,{row.id}.2"
     app.run()
     assert not app.exception
-    assert app.multiselect(key="compare.of").value == [f"{row.id}.0", f"{row.id}.2"]
+    assert app.session_state["compare.of"] == [f"{row.id}.0", f"{row.id}.2"]
     assert set(table_with(app, "setting")["setting"]) == {"alpha", "beta", "eta"}
 
 
@@ -86,7 +86,7 @@ def test_an_address_with_runs_that_are_gone_opens_without_them(two, open_app):
     app.query_params["of"] = f"{two[0]},0000000000000,nothing.7"
     app.run()
     assert not app.exception
-    assert app.multiselect(key="compare.of").value == [two[0]]
+    assert app.session_state["compare.of"] == [two[0]]
     assert "Choose two or more" in texts(app)
 
 

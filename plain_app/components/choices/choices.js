@@ -152,28 +152,29 @@ const kinds = {
     let [now, left] = [[], []];
     const change = (values) => tell((now = values));
     const take = () => {
-      if (!left.includes(field.value)) return;
-      change([...now, field.value]);
+      const found = left.find((one) => one.includes(field.value));
+      if (!field.value || !found) return;
+      change([...now, found[0]]);
       field.value = "";
     };
     field.onchange = take;
     field.oninput = ({ inputType }) => {
       if (!inputType || inputType === "insertReplacementText") take();
     };
-    const chip = (value) => {
-      const one = make("button", value, { type: "button", className: "chip", ariaLabel: `Without ${value}` });
+    const chip = ([value, name]) => {
+      const one = make("button", name, { type: "button", className: "chip", ariaLabel: `Without ${name}` });
       one.onclick = () => change(now.filter((other) => other !== value));
       return one;
     };
     const chips = make("div", "", { className: "chips" });
     line.append(known, chips);
-    const fill = onOthers((values) => known.replaceChildren(...values.map((value) => choosable([value, ""]))));
+    const fill = onOthers((names) => known.replaceChildren(...names.map((name) => choosable([name, ""]))));
     return ({ options, chosen, placeholder, is_fixed }) => {
       now = chosen;
-      left = options.map(([value]) => value).filter((value) => !chosen.includes(value));
-      fill(left);
+      left = options.filter(([value]) => !chosen.includes(value));
+      fill(left.map(([, name]) => name));
       Object.assign(field, { placeholder, disabled: is_fixed });
-      chips.replaceChildren(...chosen.map(chip));
+      chips.replaceChildren(...chosen.map((value) => chip(options.find(([one]) => one === value) ?? [value, value])));
     };
   },
 
