@@ -8,7 +8,7 @@ import streamlit as st
 from core.store import DatasetRow, RunRow
 from plain_app import readiness, state
 from plain_app.components.ahead import load_ahead
-from plain_app.components.choices import Choice, draw_choices
+from plain_app.components.choices import Choice, draw_choices, named
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
 from plain_app.components.login import known_person, require_login
@@ -132,7 +132,7 @@ def _annotator_choice(names: Sequence[str]) -> Choice:
     return Choice(
         "annotator",
         "Annotator",
-        [(name, name) for name in names],
+        named(names),
         state.current().annotator or "",
         "text",
         help="Who makes the decisions in Review.",

@@ -32,7 +32,11 @@ def test_the_front_end_never_touches_torch_faiss_or_sql(path):
     assert not roots & {"torch", "faiss", "sqlite3", "sqlalchemy", "umap"}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=str)
+@pytest.mark.parametrize(
+    "path",
+    [path for part in ("core", "plain_app") for path in sorted((ROOT / part).rglob("*.py"))],
+    ids=str,
+)
 def test_nothing_is_unpickled(path):
     assert not {name.split(".")[0] for name in imports(path)} & {"pickle", "joblib", "dill"}
     assert "allow_pickle=True" not in path.read_text(encoding="utf-8")

@@ -14,7 +14,7 @@ from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
 from plain_app.components.cards import Figure, cell_table, draw_files, figure_row, listed
-from plain_app.components.choices import Choice, answered, ask, one_of
+from plain_app.components.choices import Choice, answered, ask, named, one_of
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
@@ -29,21 +29,19 @@ CUTS = "export.cuts"
 ALL = "all labels"
 RULE = one_of("export.rule", "Keep a candidate by", RULES, kind="buttons")
 AMOUNTS = {
-    RULES[0]: (Choice("export.cut", "Confidence of at least", (), 0.5, "slider", width=240),),
-    RULES[2]: (
-        Choice(
-            "export.precision",
-            "Precision",
-            (),
-            0.95,
-            "slider",
-            help="Keeps as many as it can while their mean confidence stays this high.",
-            limits=(0.5, 1, 0.01),
-            width=240,
-        ),
+    RULES[0]: Choice("export.cut", "Confidence of at least", (), 0.5, "slider", width=240),
+    RULES[2]: Choice(
+        "export.precision",
+        "Precision",
+        (),
+        0.95,
+        "slider",
+        help="Keeps as many as it can while their mean confidence stays this high.",
+        limits=(0.5, 1, 0.01),
+        width=240,
     ),
-    RULES[3]: (
-        Choice("export.top", "Labels per instance", (), 3, "number", limits=(1, 50, 1), width=160),
+    RULES[3]: Choice(
+        "export.top", "Labels per instance", (), 3, "number", limits=(1, 50, 1), width=160
     ),
 }
 NEW = Choice(
@@ -89,10 +87,10 @@ def _draw_export(run: RunRow) -> None:
 
 def _draw_rule(run: RunRow) -> Outcome:
     rule = answered([RULE])[RULE.name]
-    answers = ask([RULE, *AMOUNTS.get(rule, ()), NEW], "export.rule_row")
-    amount = next((answers[one.name] for one in AMOUNTS.get(rule, ())), None)
+    asked = AMOUNTS.get(rule)
+    answers = ask([RULE, *([asked] if asked else []), NEW], "export.rule_row")
     new = answers[NEW.name]
-    threshold = _threshold(rule, amount)
+    threshold = _threshold(rule, answers[asked.name] if asked else None)
     if rule == RULES[1]:
         threshold = _draw_cuts(export.outcome(run.id, threshold, new))
     return export.outcome(run.id, threshold, new)
@@ -190,11 +188,10 @@ def _draw_differences(made: Outcome) -> None:
 
 def _draw_file(made: Outcome) -> None:
     known = export.formats()
-    formats = [(one, one) for one in known]
     with st.container(horizontal=True, vertical_alignment="bottom", key="export.file_row"):
         answers = ask(
             [
-                Choice("export.format", "Format", formats, "csv", width=180),
+                Choice("export.format", "Format", named(known), "csv", width=180),
                 Choice("export.name", "Name", (), "clean", "text", longest=100, width=180),
             ],
             "export.file",

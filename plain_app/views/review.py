@@ -4,14 +4,13 @@ The desk (`components.review`) asks and stores by itself; this page chooses what
 beneath it what the answers did. All of it is one fragment, rerun a moment after the last answer.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
-from plain_app.components.choices import Choice, answered, ask, ask_in_address
+from plain_app.components.choices import Choice, answered, ask, ask_in_address, named
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
@@ -35,6 +34,7 @@ STATES = ("open", "settled", "decided", "unsure")
 MODES = [("one", "One instance"), ("same", "Same question")]
 MODE = Choice("review.mode", "Mode", MODES, "one", "buttons")
 SELECTION, WHY = "review.selection", "review.why"
+FILTERS = ("review.states", "review.by")  # of those under More
 
 
 def draw() -> None:
@@ -116,6 +116,7 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
         ) as box:
             if box.open:
                 _draw_more(more)
+        _draw_filters([one for one in more if one.name in FILTERS and answers[one.name]])
         _draw_selection()
     query = {
         "mode": answers["review.mode"],
@@ -136,19 +137,19 @@ def _asked(results: explore.Explored) -> list[Choice]:
         MODE,
         Choice("review.order", "Order", list(ORDERS.items()), "worth", is_fixed=is_same, width=190),
         Choice(
-            "review.labels", "Labels", _named(names), [], "several", placeholder="all", width=160
+            "review.labels", "Labels", named(names), [], "several", placeholder="all", width=160
         ),
     ]
 
 
 def _more(run: RunRow, results: explore.Explored) -> list[Choice]:
-    people = [("", "anyone"), *_named(list_annotators(run.fingerprint))]
+    people = [("", "anyone"), *named(list_annotators(run.fingerprint))]
     columns = results.text_columns
     more = [
         Choice(
             "review.states",
             "State of the cells",
-            _named(STATES),
+            named(STATES),
             [],
             "pills",
             help="Open ones are asked by default.",
@@ -164,13 +165,9 @@ def _more(run: RunRow, results: explore.Explored) -> list[Choice]:
         ),
     ]
     if len(columns) > 1:
-        shown = Choice("review.columns", "Columns shown", _named(columns), columns[:6], "several")
+        shown = Choice("review.columns", "Columns shown", named(columns), columns[:6], "several")
         more.append(shown)
     return more
-
-
-def _named(values: Iterable[str]) -> list[tuple[str, str]]:
-    return [(value, value) for value in values]
 
 
 def _draw_more(more: list[Choice]) -> None:
@@ -191,6 +188,19 @@ def _draw_more(more: list[Choice]) -> None:
 def on_overlap() -> None:
     """Store the share for everyone in this workspace."""
     review.set_overlap(state.recall("review.overlap", 0) / 100)
+
+
+def _draw_filters(active: list[Choice]) -> None:
+    """Say that something under More leaves cells out, and offer to take it back."""
+    if active:
+        st.button(
+            " and ".join(one.label.lower() for one in active).capitalize(),
+            key="review.unfilter",
+            icon=":material/close:",
+            help="Chosen under More; press to ask about all open cells again",
+            on_click=state.forget,
+            args=tuple(one.name for one in active),
+        )
 
 
 def _draw_selection() -> None:

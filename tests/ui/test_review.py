@@ -171,3 +171,13 @@ def test_order_and_labels_of_an_address_are_asked_for_and_others_are_not(stage, 
 
 def desk_settings(app) -> str:
     return json.dumps(json.loads(desk(app)[0].proto.json), default=str)
+
+
+def test_a_filter_under_more_is_seen_and_taken_back(open_review):
+    app = open_review()
+    app.session_state["review.states"] = ["settled"]
+    app.run()
+    assert '"states": ["settled"]' in desk_settings(app)
+    app.button(key="review.unfilter").click().run()
+    assert not app.exception
+    assert '"states"' not in desk_settings(app)

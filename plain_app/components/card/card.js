@@ -1,4 +1,4 @@
-// One instance. `tables.js` and `choices.js` go before. Only parts that changed are drawn again, so
+// One instance. `tables.js` and `names.js` go before. Only parts that changed are drawn again, so
 // what has the focus keeps it.
 
 const cards = new WeakMap(); // by root; the default export is called at every rerun

@@ -3,7 +3,7 @@
 Streamlit's own take some 10 ms of a new screen each; all of these together take that once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -39,9 +39,14 @@ class Choice(NamedTuple):
     longest: int = 80  # characters of a text
 
 
+def named(values: Iterable[str]) -> list[tuple[str, str]]:
+    """Return options that are called what they are."""
+    return [(value, value) for value in values]
+
+
 def one_of(name: str, label: str, values: Sequence[str], **more: Any) -> Choice:
     """Return a list of values that are called what they are; the first is the default."""
-    return Choice(name, label, [(one, one) for one in values], values[0], **more)
+    return Choice(name, label, named(values), values[0], **more)
 
 
 def draw_choices(

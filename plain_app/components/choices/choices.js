@@ -129,6 +129,7 @@ const kinds = {
     };
     field.onkeydown = ({ key }) => {
       if (key === "Escape") field.value = told;
+      if (key === "Enter") field.blur(); // tells; the next key belongs to the page
     };
     clear.onclick = () => choose((field.value = ""));
     const fill = onOthers((options) => {
@@ -156,6 +157,7 @@ const kinds = {
       if (!field.value || !found) return;
       change([...now, found[0]]);
       field.value = "";
+      field.blur(); // the next key belongs to the page
     };
     field.onchange = take;
     field.oninput = ({ inputType }) => {

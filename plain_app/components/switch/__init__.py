@@ -50,7 +50,7 @@ def open_one(options: Sequence[str], key: str, chosen: str) -> None:
 
 def script() -> str:
     """Return what draws choices, for components that hold some."""
-    return (_HERE / "choices.js").read_text(encoding="utf-8")
+    return (_HERE / "names.js").read_text(encoding="utf-8")
 
 
 def style() -> str:
