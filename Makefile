@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test compiled clean
+.PHONY: app test hammer fuzz compiled clean
 
 app: compiled
 	$(BIN)/plain demo
@@ -13,6 +13,18 @@ test: compiled
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# Attacks that take minutes, before a release; their last results are in docs/hammer.md.
+hammer: compiled
+	$(BIN)/python -m pytest -m hammer tests/hammer
+
+# Coverage-guided fuzzing of the readers, one after the other; docs/files.md says more.
+FUZZ_SECONDS ?= 3600
+FUZZ_READERS ?= csv tsv parquet jsonl json gz zip arff svmlight npz labelstudio cleanlab matlab matlab73
+fuzz: compiled
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[fuzz]"
+	@for reader in $(FUZZ_READERS); do \
+		$(BIN)/python tests/hammer/fuzz_readers.py $$reader $(FUZZ_SECONDS) || exit 1; done
 
 # Every process would else compile the program anew where Python may not keep what it compiled.
 compiled: $(VENV)/.installed

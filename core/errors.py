@@ -3,8 +3,11 @@
 A message says what must hold, what was found, and what to do about it.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+_MANY = 3
+"""Places of a repeated problem that are shown."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,8 @@ class Problem:
     row: int | str | None = None
     column: int | str | None = None
     value: str | None = None
+    count: int = 1  # times it was found; more than 1 where the rest is counted, not listed
+    repeats: str | None = None  # the message that the rest repeats
 
     def __str__(self) -> str:
         place = [
@@ -26,6 +31,32 @@ class Problem:
         ]
         found = "" if self.value is None else f" (found {self.value})"
         return f"{', '.join(place) + ': ' if place else ''}{self.message}{found}. {self.fix}"
+
+
+def grouped(problems: Iterable[Problem]) -> list[Problem]:
+    """Return one problem for those that say the same, with a count and where it was met first."""
+    groups: dict[tuple[str, str, bool], list[Problem]] = {}
+    for one in problems:
+        groups.setdefault((one.repeats or one.message, one.fix, one.fatal), []).append(one)
+    return [_one_of(message, members) for (message, _, _), members in groups.items()]
+
+
+def _one_of(message: str, members: Sequence[Problem]) -> Problem:
+    first, count = members[0], sum(one.count for one in members)
+    if count == 1:
+        return first
+    listed = [one for one in members if one.repeats is None]
+    row, column = (_first_of([getattr(one, at) for one in listed]) for at in ("row", "column"))
+    values = _first_of([one.value for one in listed])
+    return replace(first, message=message, row=row, column=column, value=values, count=count)
+
+
+def _first_of(places: Sequence[int | str | None]) -> str | None:
+    """Return the first few different places, in a line."""
+    known = list(dict.fromkeys(str(one) for one in places if one is not None))
+    if not known:
+        return None
+    return ", ".join(known[:_MANY]) + (" …" if len(known) > _MANY else "")
 
 
 class PlainError(Exception):
@@ -74,6 +105,22 @@ class ExportError(PlainError):
 
 class StoreError(PlainError):
     """The workspace cannot be read or written, or was asked for what it must refuse."""
+
+
+class StoreUnavailable(StoreError):  # noqa: N818
+    """The disk or the database refuses for now: it is full, or read-only. Nothing was harmed."""
+
+
+class DatabaseUnreachable(StoreUnavailable):
+    """The database does not answer, or is locked; it may in a moment."""
+
+
+class FilesElsewhere(StoreError):  # noqa: N818
+    """The files of a run or data set are on another machine."""
+
+
+class ClaimLost(StoreError):  # noqa: N818
+    """Another process has taken over the run, or it has ended."""
 
 
 class RunNotFound(PlainError, LookupError):  # noqa: N818

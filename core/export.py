@@ -4,11 +4,7 @@ What goes out is what a run knows after review: decisions, the confidences they 
 names that labels have now. The command line and the Export page both begin with `run_results`.
 """
 
-import hashlib
-import json
-import os
 import platform
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,11 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.dataset import CandidateDataset
-from core.errors import ExportError
+from core.confidence.reliability import Reliability, reliability
+from core.confidence.sources import source_model
+from core.data.dataset import CandidateDataset
 from core.formats import ColumnMapping, write
 from core.review import Resolution, Threshold, Verdict
 from core.review.load import load_reviewer
+from core.review.resolve import VALUES, located
+from core.runs.results import require_results
 from core.store import Decision, RunRow, Workspace, files
 
 
@@ -35,25 +34,46 @@ class Results(NamedTuple):
     predictions: npt.NDArray[np.float32]  # (n, L)
     decisions: list[Decision]
     mapping: ColumnMapping | None  # none where labels are not those of the file any more
+    sources: Reliability | None = None
 
 
-def run_results(workspace: Workspace, run: RunRow) -> Results:
-    """Return what a run with results knows, the decisions of its data included."""
-    folder = workspace.runs.folder(run.id)
-    if not (folder / "confidences.npy").exists():
-        raise ExportError("This run has no results yet.", run.id, "Wait, or stop it first.")
+def run_results(
+    workspace: Workspace, run: RunRow, decisions: list[Decision] | None = None
+) -> Results:
+    """Return what a run with results knows, with these decisions or those that hold now."""
+    folder = require_results(workspace, run)
     dataset = workspace.load_dataset(run.fingerprint)
     confidences, predictions = (
         files.read_array(folder / f"{name}.npy") for name in ("confidences", "predictions")
     )
-    decisions = workspace.decisions.latest(run.fingerprint)
+    if decisions is None:
+        decisions = workspace.decisions.latest(run.fingerprint)
     if decisions:
-        confidences = load_reviewer(workspace, run).confidences
-    results = Results(
-        dataset, confidences, predictions, decisions, workspace.mapping(run.fingerprint)
-    )
+        confidences = load_reviewer(workspace, run, decisions).confidences
+    sources = run_reliability(dataset, predictions, decisions, held_out=run.config.members > 1)
+    mapping = workspace.mapping(run.fingerprint)
+    results = Results(dataset, confidences, predictions, decisions, mapping, sources)
     names = workspace.labels.names(run.fingerprint, dataset.label_names)
     return results if list(dataset.label_names) == names else _renamed(results, names)
+
+
+def run_reliability(
+    dataset: CandidateDataset,
+    predictions: npt.NDArray[np.float32],
+    decisions: Iterable[Verdict] = (),
+    *,
+    held_out: bool = True,
+) -> Reliability | None:
+    """Return how reliable the sources of a run's data are; none unless several voted."""
+    votes = dataset.votes
+    if votes is None:
+        return None
+    decided = np.full(dataset.candidates.shape, np.nan)
+    for i, j, one in located(dataset, decisions):
+        decided[i, j] = VALUES.get(one.verdict, np.nan)
+    known = decided if (decided >= 0).any() else None
+    model = source_model(votes, known, held_out=held_out)
+    return reliability(model, dataset.candidates, predictions, known)
 
 
 def _renamed(results: Results, names: Sequence[str]) -> Results:
@@ -76,16 +96,19 @@ def _renamed(results: Results, names: Sequence[str]) -> Results:
         dataset.feature_names,
         None if dataset.truth is None else merged(dataset.truth),
         dataset.display,
+        votes=None if dataset.votes is None else dataset.votes.relabelled(to, len(column)),
     )
+    original = dataset.original
+    if original is not None and original.mapping.layout != "long":  # which names a label per row
+        renamed = renamed.read_from(original)
     renamed.__dict__["fingerprint"] = dataset.fingerprint  # of the data in the workspace
     given = (
         one.model_copy(update={"label": called.get(one.label, one.label)})
         for one in results.decisions
     )
     decisions = sorted(given, key=lambda one: one.verdict == "keep")  # kept once is kept
-    return Results(
-        renamed, merged(results.confidences), merged(results.predictions), decisions, None
-    )
+    values = merged(results.confidences), merged(results.predictions)
+    return Results(renamed, *values, decisions, None, results.sources)
 
 
 def export(
@@ -97,24 +120,25 @@ def export(
     format: str | None = None,
     mapping: ColumnMapping | None = None,
     force: bool = False,
+    per_item: bool = False,
 ) -> Path:
     """Write the resolved labels, and `<file>.provenance.json` beside them.
 
     Raises
     ------
     ExportError
-        When a target exists (unless `force`) or cannot be written; then nothing is left behind.
+        When a target exists (unless `force`) or cannot be written; then nothing is changed.
     """
-    path = Path(path)
-    record = path.with_name(path.name + ".provenance.json")
-    if record.exists() and not force:
-        raise ExportError("The file exists already.", str(record), "Choose another name, or force.")
-    written = write(
-        dataset, path, format=format, mapping=mapping, resolution=resolution, force=force
+    return write(
+        dataset,
+        path,
+        format=format,
+        mapping=mapping,
+        resolution=resolution,
+        record=provenance,
+        force=force,
+        per_item=per_item,
     )
-    about = {**provenance, "file": path.name, "sha256": _sha256(written)}
-    _write_record(record, about)
-    return written
 
 
 def provenance(
@@ -125,6 +149,7 @@ def provenance(
     config: Mapping[str, Any],
     run: str | None = None,
     decisions: Iterable[Verdict] = (),
+    sources: Reliability | None = None,
 ) -> dict[str, Any]:
     """Return what an export came from: data, run, settings, versions, decisions, threshold."""
     libraries = ("plain-studio", "torch", "numpy", "scipy", "scikit-learn")
@@ -144,28 +169,8 @@ def provenance(
             **{name: version(name) for name in libraries},
         },
         "threshold": threshold.model_dump(exclude_defaults=True) or {"value": 0.5},
+        "sources": [] if sources is None else sources.records(),
         "decisions": dict(Counter(f"{one.annotator}: {one.verdict}" for one in decisions)),
         "n_resolved": int(resolution.labels.sum(dtype=np.int64)),
         "cells_by_reason": dict(zip(resolution.reason_texts, counts.tolist(), strict=True)),
     }
-
-
-def _sha256(path: Path) -> str | None:
-    if path.is_dir():
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_record(path: Path, about: Mapping[str, Any]) -> None:
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", dir=path.parent, prefix=".plain-", delete=False, encoding="utf-8"
-        ) as file:
-            json.dump(about, file, indent=2, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise ExportError(f"{path.name} cannot be written.", str(error.strerror)) from error

@@ -1,5 +1,5 @@
-"""`python -m plain_app` starts the program."""
+"""`python -m plain_app` is the script `plain`."""
 
-from plain_app.launcher import main
+from plain_app.cli import main
 
 main()

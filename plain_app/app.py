@@ -6,21 +6,31 @@ from pathlib import Path
 import streamlit as st
 
 from core.store import DatasetRow, RunRow
-from plain_app import readiness, state
-from plain_app.components.ahead import load_ahead
-from plain_app.components.choices import Choice, draw_choices, named
+from plain_app import state
+from plain_app.charts import distinct, short
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
+from plain_app.components.login import LONGEST as LONGEST_NAME
 from plain_app.components.login import known_person, require_login
 from plain_app.components.steps import draw_steps
 from plain_app.components.tour import draw_tour
-from plain_app.launcher import DEMO_NAME
+from plain_app.server import readiness
+from plain_app.server.launcher import DEMO_NAME
 from plain_app.services import runs
-from plain_app.services.workspace import list_annotators, list_datasets, list_runs
+from plain_app.services.workspace import (
+    Opened,
+    keep_opened,
+    last_opened,
+    list_annotators,
+    list_datasets,
+    list_runs,
+)
 
 HERE = Path(__file__).parent
-AHEAD = "frame.loaded_ahead"
+OPENED = "frame.opened"
 DEMO = (DEMO_NAME, "demo")  # as the app and the command line call it
+LONGEST = 60  # characters of an option's name
+MAX_NAMED = 5
 ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
 
 STYLE = """<style>
@@ -57,6 +67,7 @@ def main() -> None:
             readiness.want(run.id)
     with error_guard("page"):
         page.run()
+    readiness.get_ready_soon()
 
 
 def _pages() -> dict[str, st.Page]:
@@ -74,26 +85,36 @@ def _draw_choices() -> tuple[RunRow | None, bool]:
     Return the run, and whether somebody has decided something about the data.
     """
     state.apply_choices()
+    state.restore_annotator(known_person())
     datasets = {row.fingerprint: row for row in list_datasets()}
-    state.restore_choice(state.DATA, list(datasets), next(iter(datasets), None))
+    opened = Opened() if state.recall(OPENED) else _last_opened()
+    state.restore_choice(state.DATA, list(datasets), opened.fingerprint)
     runs_here = {run.id: run for run in list_runs(state.current().fingerprint)}
-    state.restore_choice(state.RUN, ["", *runs_here], "")
+    state.restore_run(list(runs_here), opened.run_id)
     names = list_annotators(state.current().fingerprint)
-    chosen = state.current()
     with st.sidebar:
-        draw_choices(
-            [_dataset_choice(datasets), _run_choice(runs_here), _annotator_choice(names)],
-            "frame.choices",
-            lambda name, value: state.choose(**{name: value}),
-        )
+        _draw_data(datasets)
+        _draw_run(runs_here)
+        _draw_annotator(names)
         if known_person() is not None:
             st.button("Log out", key="frame.logout", on_click=st.logout, type="tertiary")
-        _offer_tour(datasets.get(chosen.fingerprint or ""))
-        if not state.recall(AHEAD):
-            state.remember(AHEAD, True)
-            load_ahead()
+        _offer_tour(datasets.get(state.current().fingerprint or ""))
     state.mirror_in_address()
-    return runs_here.get(chosen.run_id or ""), bool(names)
+    _keep_opened()
+    return runs_here.get(state.current().run_id or ""), bool(names)
+
+
+def _last_opened() -> Opened:
+    """Return what to open in a new session: the run of the address, or what was open last."""
+    return last_opened(state.current().annotator, st.query_params.get("run"))
+
+
+def _keep_opened() -> None:
+    """Have what is open opened again when this person comes without an address."""
+    chosen = state.current()
+    if chosen.fingerprint is not None and chosen != state.recall(OPENED):
+        state.remember(OPENED, chosen)
+        keep_opened(chosen.annotator, Opened(chosen.fingerprint, chosen.run_id))
 
 
 def _offer_tour(chosen: DatasetRow | None) -> None:
@@ -103,41 +124,47 @@ def _offer_tour(chosen: DatasetRow | None) -> None:
         st.switch_page(DATA)
 
 
-def _dataset_choice(rows: dict[str, DatasetRow]) -> Choice:
+def _draw_data(rows: dict[str, DatasetRow]) -> None:
+    names = distinct([row.name for row in rows.values()], LONGEST)
+    titles = dict(zip(rows, names, strict=True))
+    st.selectbox(
+        "Data set",
+        list(rows),
+        format_func=titles.__getitem__,
+        key=state.DATA,
+        placeholder="none yet",
+        disabled=not rows,
+        on_change=state.forget_run,
+    )
     row = rows.get(state.current().fingerprint or "")
-    note = ""
     if row is not None:
         sizes = f"{row.n_instances:,} instances · {row.n_labels:,} labels"
-        note = f"{sizes} · {row.n_candidates:,} candidates"
-    options = [(one.fingerprint, one.name) for one in rows.values()]
-    chosen = "" if row is None else row.fingerprint
-    return Choice("fingerprint", "Data set", options, chosen, note=note, placeholder="none yet")
+        st.caption(f"{sizes} · {row.n_candidates:,} candidates")
 
 
-def _run_choice(known: dict[str, RunRow]) -> Choice:
-    options = [("", "new run"), *((run.id, runs.title(run)) for run in known.values())]
-    if state.current().fingerprint is None:
-        options = []
-    return Choice("run_id", "Run", options, state.current().run_id or "", placeholder="new run")
-
-
-def _annotator_choice(names: Sequence[str]) -> Choice:
-    person = known_person()
-    if person is not None:
-        state.remember(state.ANNOTATOR, person)
-        return Choice(
-            "annotator", "Annotator", (), person, "text", help="As logged in.", is_fixed=True
-        )
-    state.restore_annotator()
-    return Choice(
-        "annotator",
-        "Annotator",
-        named(names),
-        state.current().annotator or "",
-        "text",
-        help="Who makes the decisions in Review.",
-        placeholder="your name",
+def _draw_run(known: dict[str, RunRow]) -> None:
+    titles = {"": "new run"} | {run.id: short(runs.title(run), LONGEST) for run in known.values()}
+    st.selectbox(
+        "Run",
+        list(titles),
+        format_func=titles.__getitem__,
+        key=state.RUN,
+        disabled=state.current().fingerprint is None,
     )
+
+
+def _draw_annotator(names: Sequence[str]) -> None:
+    is_known = known_person() is not None
+    st.text_input(
+        "Annotator",
+        key=state.ANNOTATOR,
+        max_chars=LONGEST_NAME,
+        placeholder="your name",
+        help="As logged in." if is_known else "Who makes the decisions in Review.",
+        disabled=is_known,
+    )
+    if others := [name for name in names if name != state.current().annotator][:MAX_NAMED]:
+        st.text(f"Decided here: {', '.join(others)}")
 
 
 main()

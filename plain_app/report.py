@@ -22,7 +22,7 @@ th {border-bottom: 1px solid #dcd8cd} .dim {color: #6a7473}
 
 def write(workspace: Workspace, study_id: str, target: Path) -> None:
     """Write the report; the file appears when it is complete."""
-    with files.replacing(target) as file:
+    with files.replacing(target, is_private=False) as file:
         file.write(make(workspace, study_id))
 
 

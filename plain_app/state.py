@@ -13,6 +13,7 @@ DATA, RUN, ANNOTATOR = "frame.data", "frame.run", "frame.annotator"
 INSTANCE, LAST_INSTANCE = "explore.instance", "explore.last"
 _IN_ADDRESS = {"data": DATA, "run": RUN, "annotator": ANNOTATOR}
 _PENDING = "frame.pending"
+NEW = "new"  # in the address: no run
 _SHOWN = 12  # characters of a fingerprint in the address
 
 
@@ -46,24 +47,48 @@ def apply_choices() -> None:
 
 
 def restore_choice(key: str, options: Sequence[str], default: str | None) -> None:
-    """Give a select box the value of the address in a new session, and none that is gone."""
+    """Give a select box the value of the address in a new session, and none that is gone.
+
+    Else it is the default, and where that is gone the first.
+    """
     name = next(name for name, one in _IN_ADDRESS.items() if one == key)
     value = st.session_state.get(key)
     if value is None and key not in st.session_state:
         begins = st.query_params.get(name, "")
         value = next((one for one in options if begins and one.startswith(begins)), None)
-    st.session_state[key] = value if value in options else default
+    known = [one for one in (value, default, *options[:1]) if one in options]
+    st.session_state[key] = next(iter(known), None)
 
 
-def restore_annotator() -> None:
-    if ANNOTATOR not in st.session_state:
-        st.session_state[ANNOTATOR] = st.query_params.get("annotator", "")[:80] or None
+def restore_run(options: Sequence[str], default: str | None) -> None:
+    """Choose the run: a new one ("") only if somebody or the address asks for it."""
+    if RUN not in st.session_state and st.query_params.get("run") == NEW:
+        st.session_state[RUN] = ""
+    if st.session_state.get(RUN) != "":
+        restore_choice(RUN, options, default)
+    st.session_state[RUN] = st.session_state[RUN] or ""
+
+
+def forget_run() -> None:
+    """Leave the run open: another data set was chosen."""
+    st.session_state.pop(RUN, None)
+    st.query_params.pop("run", None)
+
+
+def restore_annotator(person: str | None) -> None:
+    """Take the annotator of the address in a new session; who is logged in is no choice."""
+    if person is not None:
+        st.session_state[ANNOTATOR] = person
+    elif st.session_state.get(ANNOTATOR) is None:
+        st.session_state[ANNOTATOR] = st.query_params.get("annotator", "")[:80]
 
 
 def address() -> dict[str, str]:
     """Return the choices as the address has them."""
     chosen = {name: str(st.session_state.get(key) or "") for name, key in _IN_ADDRESS.items()}
     chosen["data"] = chosen["data"][:_SHOWN]
+    if chosen["data"] and not chosen["run"]:
+        chosen["run"] = NEW
     return {name: value for name, value in chosen.items() if value}
 
 

@@ -35,7 +35,7 @@ class Server:
 
     def start(self) -> "Server":
         port = ["--port", self.port] if self.port else ["--port", free_port()]
-        command = [sys.executable, "-m", "core", "app", "--no-browser", *port, *self.arguments]
+        command = [sys.executable, "-m", "plain_app", "app", "--no-browser", *port, *self.arguments]
         command += ["--workspace", str(self.workspace)]
         self.port = port[1]
         self.log = (self.workspace.parent / f"server-{self.port}.log").open("a+")

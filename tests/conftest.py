@@ -12,7 +12,7 @@ os.environ.setdefault("PLAIN_STANDBY", "0")  # the engine is loaded where a test
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from postgres import postgres_server, postgres_url  # noqa: E402, F401  (fixtures)
+from postgres import postgres, postgres_server, postgres_url  # noqa: E402, F401  (fixtures)
 
 SHARED = Path(__file__).parents[2] / "shared"
 
@@ -48,6 +48,6 @@ def golden() -> dict[str, np.ndarray]:
 @pytest.fixture(scope="session")
 def demo():
     """A small piece of the demo data."""
-    from core.demo import load_demo
+    from core.data.demo import load_demo
 
     return load_demo(n_instances=400)

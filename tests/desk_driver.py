@@ -7,7 +7,7 @@ from typing import Any
 from finished_run import finished_run
 from playwright.sync_api import Page, expect
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.store import Decision, Workspace
 
 LONG = 60_000  # milliseconds, for what a busy machine may take
@@ -42,15 +42,16 @@ which is when the browser stops keeping it."""
 
 
 def make_run(folder: Path, dataset: CandidateDataset) -> str:
-    """Make a workspace with an ended run and return the run."""
+    """Make a workspace with an ended run, of which much is left to ask, and return the run."""
     space = Workspace(folder)
     try:
-        return finished_run(space, dataset)
+        return finished_run(space, dataset, noise=0.35)
     finally:
         space.close()
 
 
 def address(server: Any, run_id: str, annotator: str = "ann", **more: str) -> str:
+    more = {"review.order": "doubtful", **more}  # random cells are blind: nothing to accept
     extra = "".join(f"&{name}={value}" for name, value in more.items())
     return f"http://127.0.0.1:{server.port}/review?run={run_id}&annotator={annotator}{extra}"
 
@@ -94,6 +95,6 @@ def answers(rows: list[Decision]) -> int:
 
 
 def doubled(rows: list[Decision]) -> list[Any]:
-    """Return the cells that were decided more than once."""
-    counts = Counter((one.instance_id, one.label, one.annotator) for one in rows)
+    """Return the cells that were decided more than once by one answer."""
+    counts = Counter((one.instance_id, one.label, one.annotator, one.batch) for one in rows)
     return [cell for cell, count in counts.items() if count > 1]

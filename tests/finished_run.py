@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.events import EpochRecord, GraphsBuilt, Objective, RunEnded, RunStarted
-from core.graphs import InstanceGraph, build_label_graph
-from core.layout import pca_layout
-from core.lens import make_propagator
-from core.propagation import Propagator
-from core.results import give_graphs
+from core.confidence.lens import make_propagator
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.events import EpochRecord, GraphsBuilt, Objective, RunEnded, RunStarted
+from core.engine.graphs import InstanceGraph, build_label_graph
+from core.engine.propagation import Propagator
+from core.runs.layout import pca_layout
+from core.runs.results import give_graphs
 from core.store import RunState, Workspace, files
 
 EPOCHS = 4
@@ -25,8 +25,12 @@ def finished_run(
     *,
     instance_graph: InstanceGraph | None = None,
     seed: int = 0,
+    noise: float = 0.12,
 ) -> str:
-    """Store the data set and a run on it that has all its files but the UMAP layout."""
+    """Store the data set and a run on it that has all its files but the UMAP layout.
+
+    `noise` is how far predictions scatter around what is true: with more, more is left to ask.
+    """
     fingerprint = workspace.add_dataset(dataset, "made for a test")
     run = workspace.runs.create(fingerprint, PlainConfig.preset("studio", epochs=EPOCHS))
     folder = workspace.runs.folder(run.id)
@@ -34,7 +38,7 @@ def finished_run(
     labels = build_label_graph(dataset.candidates)
     give_graphs(workspace, run.id, graph, labels)
     files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
-    _write_results(folder, dataset, make_propagator(run.config, graph, labels), seed)
+    _write_results(folder, dataset, make_propagator(run.config, graph, labels), seed, noise)
     _write_events(workspace, run.id, dataset)
     return run.id
 
@@ -52,12 +56,13 @@ def near_rows(features: np.ndarray, k: int = 6) -> InstanceGraph:
 
 
 def _write_results(
-    folder: Path, dataset: CandidateDataset, propagator: Propagator, seed: int
+    folder: Path, dataset: CandidateDataset, propagator: Propagator, seed: int, noise: float
 ) -> None:
     rng = np.random.default_rng(seed)
     Y = dataset.candidates.astype(np.float32)
     truth = Y if dataset.truth is None else dataset.truth
-    Y_hat = np.clip(0.15 + 0.7 * truth + rng.normal(0, 0.12, Y.shape), 0, 1).astype(np.float32)
+    Y_hat = np.clip(0.15 + 0.7 * truth + rng.normal(0, noise, Y.shape), 0, 1)
+    Y_hat = Y_hat.astype(np.float32)
     Z = propagator.propagate(Y, Y_hat, rescale=False)
     confidences = propagator.confidence(Z, Y).astype(np.float32)
     values = {"predictions": Y_hat, "pseudo_labels": Z, "confidences": confidences}

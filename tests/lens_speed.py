@@ -23,9 +23,9 @@ from finished_run import finished_run  # noqa: E402
 from streamlit.testing.v1 import AppTest  # noqa: E402
 
 from core.bench.data import clusters  # noqa: E402
-from core.dataset import CandidateDataset  # noqa: E402
-from core.graphs import build_instance_graph  # noqa: E402
-from core.results import keep_neighbors  # noqa: E402
+from core.data.dataset import CandidateDataset  # noqa: E402
+from core.engine.graphs import build_instance_graph  # noqa: E402
+from core.runs.results import keep_neighbors  # noqa: E402
 from core.store import Workspace  # noqa: E402
 
 

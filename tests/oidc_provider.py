@@ -1,8 +1,9 @@
 """A small OpenID Connect provider, to log in with for real: whoever asks is Ada.
 
-python oidc_provider.py PORT
+python oidc_provider.py PORT [CLAIMS]: a JSON object of more claims, or other ones
 """
 
+import json
 import secrets
 import sys
 import time
@@ -18,7 +19,7 @@ from starlette.routing import Route
 KEY = RSAKey.generate_key(2048, parameters={"kid": "one", "use": "sig", "alg": "RS256"})
 
 
-def provider(issuer: str) -> Starlette:
+def provider(issuer: str, more: dict[str, object]) -> Starlette:
     """Return the four answers of a provider; a login is granted without a question."""
     asked: dict[str, dict[str, str]] = {}
 
@@ -47,7 +48,7 @@ def provider(issuer: str) -> Starlette:
         query, now = asked.pop(str((await request.form())["code"])), int(time.time())
         claims = {"iss": issuer, "aud": query["client_id"], "nonce": query["nonce"]}
         claims |= {"sub": "7", "name": "Ada", "email": "ada@example.org"}
-        claims |= {"iat": now, "exp": now + 600}
+        claims |= {"iat": now, "exp": now + 600, "email_verified": True, **more}
         signed = jwt.encode({"alg": "RS256", "kid": "one"}, claims, KEY)
         return JSONResponse({"access_token": "x", "token_type": "Bearer", "id_token": signed})
 
@@ -63,4 +64,5 @@ def provider(issuer: str) -> Starlette:
 
 if __name__ == "__main__":
     port = int(sys.argv[1])
-    uvicorn.run(provider(f"http://127.0.0.1:{port}"), port=port, log_level="warning")
+    more = json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}
+    uvicorn.run(provider(f"http://127.0.0.1:{port}", more), port=port, log_level="warning")

@@ -15,9 +15,31 @@ def find(program: str) -> str | None:
     return shutil.which(program) or next((str(path) for path in packaged), None)
 
 
+class Server:
+    """A server that can be stopped and started again."""
+
+    def __init__(self, folder: Path, user: str | None) -> None:
+        self._data, self._log, self._user = folder / "data", folder / "log", user
+        self._options = f"-c listen_addresses='' -k {folder} -c max_connections=60"
+        self.address = f"postgresql+psycopg://plain@/{{}}?host={folder}"
+
+    def make(self) -> None:
+        options = ("-U", "plain", "-A", "trust", "-E", "UTF8", "--no-sync")
+        run(self._user, "initdb", "-D", self._data, *options)
+
+    def start(self) -> None:
+        options = ("-w", "-l", self._log, "-o", self._options)
+        run(self._user, "pg_ctl", "-D", self._data, *options, "start")
+
+    def stop(self) -> None:
+        """Cut all connections at once; what was committed is kept."""
+        if (self._data / "postmaster.pid").exists():
+            run(self._user, "pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+
+
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """The address of a running server, with a place for the name of a database."""
+def postgres() -> Iterator[Server]:
+    """A running server."""
     if not (find("initdb") and find("pg_ctl")):
         pytest.skip("no initdb and pg_ctl on the PATH or under /usr/lib/postgresql")
     pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -27,16 +49,20 @@ def postgres_server() -> Iterator[str]:
     if os.geteuid() == 0:  # initdb refuses root
         user = "nobody"
         shutil.chown(folder, user)
-    data, log = folder / "data", folder / "log"
-    options = f"-c listen_addresses='' -k {folder} -c max_connections=60"
+    server = Server(folder, user)
     try:
-        run(user, "initdb", "-D", data, "-U", "plain", "-A", "trust", "-E", "UTF8", "--no-sync")
-        run(user, "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start")
-        yield f"postgresql+psycopg://plain@/{{}}?host={folder}"
+        server.make()
+        server.start()
+        yield server
     finally:
-        if (data / "postmaster.pid").exists():
-            run(user, "pg_ctl", "-D", data, "-m", "immediate", "-w", "stop")
+        server.stop()
         shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(postgres: Server) -> str:
+    """The address of a running server, with a place for the name of a database."""
+    return postgres.address
 
 
 def run(user: str | None, program: str, *arguments: object) -> None:

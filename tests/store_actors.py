@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,15 +10,16 @@ from pathlib import Path
 
 import numpy as np
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.events import EpochRecord, Objective
 from core.errors import PlainError
-from core.events import EpochRecord, Objective
-from core.store import Decision, Workspace
+from core.store import Decision, Workspace, backup, full_backup, restore, restore_full
 
 ROOT = Path(__file__).parents[1]
 
 
-def start(actor: str, *arguments: object, **options: object) -> "subprocess.Popen[str]":
+def start(actor: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
     """Start an actor in a process of its own; what it prints can be read."""
     command = [sys.executable, __file__, actor, *map(str, arguments)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -27,8 +29,7 @@ def start(actor: str, *arguments: object, **options: object) -> "subprocess.Pope
         stderr=subprocess.PIPE,
         stdin=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
-        **options,  # type: ignore[call-overload]
+        env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1", **environment},
     )
 
 
@@ -118,7 +119,7 @@ def claim(folder: str, max_running: str) -> None:
     workspace, taken = Workspace(folder), []
     wait()
     for _ in range(10):
-        run = workspace.runs.claim_next(int(max_running))
+        run = workspace.runs.claim_next(int(max_running), os.getpid(), 1.0)
         if run and workspace.runs.claim(run.id, os.getpid(), 1.0):
             taken.append(run.id)
     print(json.dumps(taken))
@@ -130,10 +131,21 @@ def lease(folder: str, annotator: str, n: str) -> None:
     wait()
     ids = [str(i) for i in range(int(n))]
     while got := workspace.lanes.claim(fingerprint, annotator, ids, 3):
-        workspace.lanes.finish(fingerprint, annotator, got)
+        answer(workspace, fingerprint, annotator, got)
         taken += got
         ids = [one for one in ids if one not in got]
     print(json.dumps(taken))
+
+
+def answer(workspace: Workspace, fingerprint: str, annotator: str, ids: list[str]) -> None:
+    """Decide one cell of each instance, as the review desk does."""
+    cell = {"fingerprint": fingerprint, "label": "label0", "verdict": "keep"}
+    made = [Decision(instance_id=one, annotator=annotator, **cell) for one in ids]
+    workspace.decisions.add_many(made, keep_lanes=True)
+
+
+def answer_one(folder: str, annotator: str, instance_id: str) -> None:
+    answer(Workspace(folder), small_data().fingerprint, annotator, [instance_id])
 
 
 def fill(folder: str) -> None:
@@ -147,6 +159,41 @@ def fill(folder: str) -> None:
             i += 1
     except PlainError as error:
         print(json.dumps([type(error).__name__, error.title, i]))
+
+
+def open_only(folder: str) -> None:
+    Workspace(folder)
+
+
+def load(folder: str) -> None:
+    Workspace(folder).add_dataset(small_data(), "small")
+
+
+def save_preset(folder: str, name: str) -> None:
+    Workspace(folder).save_preset(name, PlainConfig(epochs=7))
+
+
+def back_up(folder: str, kept: str) -> None:
+    full_backup(Workspace(folder), kept)
+
+
+def put_back(kept: str, folder: str) -> None:
+    restore_full(Path(kept), Path(folder))
+
+
+def copy_database(folder: str) -> None:
+    backup(Workspace(folder))
+
+
+def restore_database(folder: str, copy: str) -> None:
+    restore(folder, copy)
+
+
+def killed_at(point: str, actor: str, *arguments: object) -> None:
+    """Run an actor that is killed at a failpoint; fail where it gets past it."""
+    process = start(actor, *arguments, PLAIN_FAILPOINT=point)
+    _, complaint = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, f"{point} was not reached. {complaint}"
 
 
 if __name__ == "__main__":

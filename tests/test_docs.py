@@ -1,14 +1,18 @@
 """The documentation names everything a user can type or set."""
 
+import re
 from pathlib import Path
 
 import pytest
 import typer
 
-from core.cli import app
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
+from plain_app.cli import app
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands() -> list[tuple[str, str | None]]:
@@ -25,16 +29,22 @@ def commands() -> list[tuple[str, str | None]]:
 
 
 @pytest.mark.parametrize(("command", "help_text"), commands())
-def test_every_command_has_help_and_is_in_the_readme(command, help_text):
+def test_every_command_has_help_and_is_in_the_guide(command, help_text):
     assert help_text
-    assert command in README
+    assert command in GUIDE
 
 
 @pytest.mark.parametrize("name", PlainConfig.model_fields)
-def test_every_setting_is_in_the_readme(name):
-    assert f"`{name}`" in README
+def test_every_setting_is_in_the_guide(name):
+    assert f"`{name}`" in GUIDE
 
 
 @pytest.mark.parametrize("command", ["make app", "make test"])
 def test_the_two_commands_are_in_the_readme(command):
     assert command in README
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert "://" in target or (page.parent / target).exists(), target

@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from core.dataset import Features
+from core.data.dataset import Features
+from core.data.noise import uniform_candidates
 from core.errors import DatasetError, Problem
-from core.noise import uniform_candidates
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def load_sets(folder: Path, names: list[str] | None = None) -> list[BenchmarkSet
 
 def demo_set() -> BenchmarkSet:
     """Return the embedded data with its own, confusable candidates."""
-    from core.demo import load_demo
+    from core.data.demo import load_demo
 
     demo = load_demo()
     return BenchmarkSet("demo", demo.features, np.asarray(demo.truth), demo.candidates)

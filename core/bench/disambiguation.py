@@ -1,9 +1,9 @@
 """`plain bench disambiguation`: which candidates are true, told by us and by what else there is.
 
-Everything is judged on candidate cells of the training data (see `core.metrics`), in one run with
-times. Cleanlab gets out-of-fold probabilities of five folds, from logistic regressions and from the
-paper's network, and gives each candidate its self-confidence. Kernel ridge is out of fold too. Our
-presets, the network alone (DNN) and label frequency need no folds of their own.
+Everything is judged on candidate cells of the training data (see `core.engine.metrics`), in one run
+with times. Cleanlab gets out-of-fold probabilities of five folds, from logistic regressions and
+from the paper's network, and gives each candidate its self-confidence. Kernel ridge is out of fold
+too. Our presets, the network alone (DNN) and label frequency need no folds of their own.
 
 Decisions are simulated by looking at the truth of cells drawn at random: ten per label, or 200 in
 all. `parts` trains the studio preset without each of its parts.
@@ -16,18 +16,16 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
-from sklearn.model_selection import KFold
 
 from core.bench.data import BenchmarkSet
-from core.calibration import calibrate, expected_calibration_error
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.errors import PlainError
-from core.lens import make_propagator
-from core.metrics import disambiguation_metrics
-from core.noise import confusable_candidates, resemblance
-from core.worker import load_engine
+from core.confidence.calibration import calibrate, expected_calibration_error
+from core.confidence.lens import make_propagator
+from core.data.dataset import CandidateDataset
+from core.data.noise import confusable_candidates, resemblance
+from core.engine.config import PlainConfig
+from core.engine.metrics import disambiguation_metrics
+from core.methods import make_method
+from core.runs.worker import load_engine
 
 Matrix = npt.NDArray[Any]
 Progress = Callable[[str], None]
@@ -36,7 +34,6 @@ Method = Callable[["Case", int], Matrix]
 FIGURES = ("auc", "macro_auc", "instance_ap", "ece", "f1", "candidate_f1")
 
 CONFUSABLE = "confusable"
-N_FOLDS = 5
 
 PARTS: dict[str, dict[str, Any]] = {
     "studio": {},
@@ -89,7 +86,7 @@ def run(
                     confidences = METHODS[name](case, seed)
                     yield _result(case, name, confidences, perf_counter() - start)
                     continue
-                trainer = _train(case, PlainConfig.preset("studio", seed=seed))
+                trainer = train_case(case, PlainConfig.preset("studio", seed=seed))
                 yield _result(case, name, trainer.confidences, perf_counter() - start)
                 yield from _with_decisions(case, trainer, seed)
 
@@ -103,7 +100,7 @@ def parts(
             for name, changes in PARTS.items():
                 progress(f"{one.name} {case.noise}: {name}")
                 start = perf_counter()
-                trainer = _train(case, PlainConfig.preset("studio", seed=seed, **changes))
+                trainer = train_case(case, PlainConfig.preset("studio", seed=seed, **changes))
                 yield _result(case, name, trainer.confidences, perf_counter() - start)
 
 
@@ -126,7 +123,7 @@ def audit(case: Case, per_label: int | None, total: int, seed: int) -> Matrix:
 
 def _with_decisions(case: Case, trainer: Any, seed: int) -> Iterator[dict[str, Any]]:
     """Score a training with decisions, the mean of five audits; seconds are of one calibration."""
-    config, Y = trainer.config, case.candidates.astype(np.float32)
+    config, level, Y = trainer.config, trainer.level, case.candidates.astype(np.float32)
     propagator = make_propagator(config, trainer.instance_graph, trainer.label_graph)
     Z = propagator.propagate(Y, trainer.predictions, rescale=False)
     for name, per_label in (("studio + 10 decisions per label", 10), ("studio + 200", None)):
@@ -134,7 +131,8 @@ def _with_decisions(case: Case, trainer: Any, seed: int) -> Iterator[dict[str, A
         for repeat in range(5):
             decided = audit(case, per_label, 200, seed + repeat)
             start = perf_counter()
-            found = calibrate(Y, Z, trainer.predictions, decided, decided >= 0, eta=config.eta)
+            known = decided, decided >= 0
+            found = calibrate(Y, Z, trainer.predictions, *known, eta=config.eta, level=level)
             seconds.append(perf_counter() - start)
             results.append(_result(case, name, found.confidences, 0.0))
         mean = {key: float(np.mean([one[key] for one in results])) for key in FIGURES}
@@ -153,8 +151,8 @@ def _result(case: Case, method: str, confidences: Matrix, seconds: float) -> dic
     }
 
 
-def _train(case: Case, config: PlainConfig) -> Any:
-    from core.trainer import PlainTrainer
+def train_case(case: Case, config: PlainConfig) -> Any:
+    from core.engine.trainer import PlainTrainer
 
     trainer = PlainTrainer(config)
     for _ in trainer.epochs(CandidateDataset(case.one.X, case.candidates)):
@@ -165,92 +163,29 @@ def _train(case: Case, config: PlainConfig) -> Any:
 def _preset(name: str, **changes: Any) -> Method:
     def train(case: Case, seed: int) -> Matrix:
         config = PlainConfig.preset(name, seed=seed, **changes)
-        return np.asarray(_train(case, config).confidences)
+        return np.asarray(train_case(case, config).confidences)
 
     return train
 
 
-def _label_frequency(case: Case, _: int) -> Matrix:
-    return np.asarray(case.candidates.mean(axis=0) * np.ones(case.candidates.shape))
+def _estimator(name: str) -> Method:
+    """Return a method of `core.methods` as a benchmark's; it has a seed if it needs one."""
 
-
-def _kernel_ridge(case: Case, seed: int) -> Matrix:
-    """Gaussian, twice the mean squared distance wide, strength 1; standardised features."""
-    from sklearn.kernel_ridge import KernelRidge
-
-    from core.network import Standardizer
-
-    def fit(train: Any, test: Any, Y: Matrix) -> Matrix:
-        scaling = Standardizer.fit(train)
-        train, test = (np.asarray(scaling.apply(part)) for part in (train, test))
-        distance = 2 * float(train.var(axis=0).sum())
-        ridge = KernelRidge(kernel="rbf", gamma=1 / max(2 * distance, 1e-12), alpha=1.0)
-        level = Y.mean(axis=0)
-        return np.asarray(ridge.fit(train, Y - level).predict(test) + level)
-
-    return np.clip(_out_of_fold(case, seed, fit), 0, 1)
-
-
-def _logistic(train: Any, test: Any, Y: Matrix) -> Matrix:
-    """One logistic regression per label: standardised dense or scaled sparse features."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import MaxAbsScaler, StandardScaler
-
-    is_sparse = sp.issparse(train)
-    scaler = MaxAbsScaler() if is_sparse else StandardScaler()
-    train, test = scaler.fit_transform(train), scaler.transform(test)
-    solver = "liblinear" if is_sparse else "lbfgs"
-    out = np.empty((test.shape[0], Y.shape[1]))
-    for j, y in enumerate(Y.T):
-        if y.min() == y.max():
-            out[:, j] = y[0]
-        else:
-            model = LogisticRegression(max_iter=300, solver=solver).fit(train, y)
-            out[:, j] = model.predict_proba(test)[:, 1]
-    return out
-
-
-def _network(seed: int) -> Callable[[Any, Any, Matrix], Matrix]:
-    def fit(train: Any, test: Any, Y: Matrix) -> Matrix:
-        from core.trainer import PlainTrainer
-
-        trainer = PlainTrainer(PlainConfig.preset("paper", disambiguation="none", seed=seed))
-        for _ in trainer.epochs(CandidateDataset(train, Y)):
-            pass
-        return trainer.predict_proba(test)
+    def fit(case: Case, seed: int) -> Matrix:
+        model = make_method(name)
+        if "seed" in model.get_params():
+            model.set_params(seed=seed)
+        return np.asarray(model.fit(case.one.X, case.candidates).confidences_)
 
     return fit
-
-
-def _self_confidence(case: Case, probabilities: Matrix) -> Matrix:
-    """Return cleanlab's quality of every candidate."""
-    try:
-        from cleanlab.multilabel_classification.rank import get_label_quality_scores_per_class
-    except ImportError:
-        hint = 'Install it with: pip install "plain-studio[bench]"'
-        raise PlainError("cleanlab is not installed.", "It is compared with.", hint) from None
-    labels = [np.flatnonzero(row).tolist() for row in case.candidates]
-    return np.asarray(get_label_quality_scores_per_class(labels, probabilities))
-
-
-def _out_of_fold(case: Case, seed: int, fit: Callable[[Any, Any, Matrix], Matrix]) -> Matrix:
-    X, Y = case.one.X, case.candidates
-    out = np.empty(Y.shape)
-    for train, test in KFold(N_FOLDS, shuffle=True, random_state=seed).split(Y):
-        out[test] = fit(X[train], X[test], Y[train])
-    return out
 
 
 METHODS: dict[str, Method] = {
     "studio": _preset("studio"),
     "paper": _preset("paper"),
     "DNN": _preset("paper", disambiguation="none"),
-    "label frequency": _label_frequency,
-    "kernel ridge": _kernel_ridge,
-    "cleanlab, logistic": lambda case, seed: _self_confidence(
-        case, _out_of_fold(case, seed, _logistic)
-    ),
-    "cleanlab, network": lambda case, seed: _self_confidence(
-        case, _out_of_fold(case, seed, _network(seed))
-    ),
+    "label frequency": _estimator("label-frequency"),
+    "kernel ridge": _estimator("kernel-ridge"),
+    "cleanlab, logistic": _estimator("cleanlab"),
+    "cleanlab, network": _estimator("cleanlab-network"),
 }

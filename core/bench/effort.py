@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from core.bench.data import clusters
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.propagation import Propagator
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.propagation import Propagator
 from core.review import Reviewer, auto_resolve
 
 TARGETS = (0.95, 0.99)
@@ -43,6 +43,8 @@ class Answer:
     label: str
     verdict: Any
     sampled: bool = False
+    confidence: float | None = None
+    shown: bool = True
     annotator: str = "simulated"
     time: str = ""
 
@@ -58,8 +60,8 @@ def run(
     """Yield, for every set, the curve and the decisions to each target of every strategy."""
     for name, dataset in sets:
         progress(f"{name}: training")
-        reviewer = _trained(dataset, PlainConfig.preset(preset, seed=seed), seed)
-        annotator = _Annotator(dataset, errors, seed)
+        reviewer = trained_reviewer(dataset, PlainConfig.preset(preset, seed=seed), seed)
+        annotator = Annotator(dataset, errors, seed)
         reviewer, _ = reviewer.decide(annotator.answers(_first_lap(reviewer), sampled=True))
         curves = {}
         for strategy, choose in {"ours": _by_worth, "random, learning": _at_random(seed)}.items():
@@ -113,11 +115,11 @@ def try_guarantee(
     """
     config = PlainConfig.preset(preset)
     reached, decisions, accepted = [], [], []
-    trained = _trained(dataset, config, 0)
+    trained = trained_reviewer(dataset, config, 0)
     for seed in range(trials):
         progress(f"{name}: trial {seed + 1} of {trials}")
         reviewer = trained.reseeded(seed)
-        annotator = _Annotator(dataset, 0.0, seed)
+        annotator = Annotator(dataset, 0.0, seed)
         reviewer, _ = reviewer.decide(annotator.answers(_first_lap(reviewer), sampled=True))
         for _ in range(50):
             found = auto_resolve(reviewer, precision)
@@ -144,7 +146,7 @@ def try_guarantee(
 
 def time_decisions(n: int, d: int, n_labels: int, count: int = 40) -> dict[str, Any]:
     """Time single decisions after 1,000 others: the clamped propagation alone, and all of it."""
-    from core.graphs import build_instance_graph, build_label_graph
+    from core.engine.graphs import build_instance_graph, build_label_graph
 
     one = clusters(n, d, n_labels)
     dataset = CandidateDataset(one.X, one.noisy(3, seed=0), truth=one.truth)
@@ -153,7 +155,7 @@ def time_decisions(n: int, d: int, n_labels: int, count: int = 40) -> dict[str, 
     graphs = build_instance_graph(one.X), build_label_graph(dataset.candidates)
     propagator = Propagator(*graphs)
     reviewer = Reviewer(dataset, propagator, Y_hat.astype(np.float32))
-    annotator = _Annotator(dataset, 0.0, 0)
+    annotator = Annotator(dataset, 0.0, 0)
     some = rng.permutation(np.argwhere(dataset.candidates))[: 1000 + count]
     cells = [(int(i), int(j)) for i, j in some]
     reviewer, _ = reviewer.decide(annotator.answers(cells[:1000]))
@@ -184,7 +186,7 @@ def share_right(reviewer: Reviewer, decided: npt.NDArray[Any]) -> float:
     return float((resolved == truth)[reviewer.offered].mean())
 
 
-class _Annotator:
+class Annotator:
     """Knows the truth, and errs as often as told, always on the same cells."""
 
     def __init__(self, dataset: CandidateDataset, errors: float, seed: int) -> None:
@@ -200,8 +202,8 @@ class _Annotator:
         ]
 
 
-def _trained(dataset: CandidateDataset, config: PlainConfig, seed: int) -> Reviewer:
-    from core.trainer import PlainTrainer
+def trained_reviewer(dataset: CandidateDataset, config: PlainConfig, seed: int) -> Reviewer:
+    from core.engine.trainer import PlainTrainer
 
     trainer = PlainTrainer(config)
     for _ in trainer.epochs(dataset):
@@ -211,7 +213,7 @@ def _trained(dataset: CandidateDataset, config: PlainConfig, seed: int) -> Revie
     names = ("alpha", "beta", "eta", "gamma", "n_steps")
     weights = {name: getattr(config, name) for name in names}
     propagator = Propagator(trainer.instance_graph, trainer.label_graph, **weights)
-    return Reviewer(dataset, propagator, trainer.predictions, seed=seed)
+    return Reviewer(dataset, propagator, trainer.predictions, level=trainer.level, seed=seed)
 
 
 def _first_lap(reviewer: Reviewer) -> Cells:
@@ -220,7 +222,7 @@ def _first_lap(reviewer: Reviewer) -> Cells:
 
 
 def _learning(
-    reviewer: Reviewer, annotator: _Annotator, choose: Callable[[Reviewer, int], Any]
+    reviewer: Reviewer, annotator: Annotator, choose: Callable[[Reviewer, int], Any]
 ) -> list[tuple[int, float]]:
     """Answer, let the reviewer learn, and ask again, until all of it is right enough."""
     n_cells = int(reviewer.offered.sum())
@@ -251,18 +253,18 @@ def _at_random(seed: int) -> Callable[[Reviewer, int], tuple[Cells, Cells]]:
     def choose(reviewer: Reviewer, size: int) -> tuple[Cells, Cells]:
         order = np.random.default_rng([seed, 2]).random(reviewer.offered.shape)
         free = np.where(reviewer.offered & np.isnan(reviewer.decided), order, np.inf)
-        return [], _first(free, size)
+        return [], first_cells(free, size)
 
     return choose
 
 
 def _fixed(
-    reviewer: Reviewer, annotator: _Annotator, order: npt.NDArray[Any]
+    reviewer: Reviewer, annotator: Annotator, order: npt.NDArray[Any]
 ) -> list[tuple[int, float]]:
     """Answer in this order, smallest first; confidences stay as they are."""
     decided, curve = reviewer.decided.copy(), []
     free = np.where(reviewer.offered & np.isnan(decided), order, np.inf)
-    cells = _first(free, int(np.isfinite(free).sum()))
+    cells = first_cells(free, int(np.isfinite(free).sum()))
     size = max(5, len(cells) // N_STEPS)
     for at in range(0, len(cells) + size, size):
         curve.append((int((~np.isnan(decided)).sum()), share_right(reviewer, decided)))
@@ -280,7 +282,7 @@ def _fixed_orders(reviewer: Reviewer, seed: int) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def _first(order: npt.NDArray[Any], count: int) -> Cells:
+def first_cells(order: npt.NDArray[Any], count: int) -> Cells:
     at = np.argsort(order, axis=None, kind="stable")[:count]
     rows, labels = np.unravel_index(at[np.isfinite(order.ravel()[at])], order.shape)
     return [(int(i), int(j)) for i, j in zip(rows, labels, strict=True)]

@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from core.bench.data import BenchmarkSet
-from core.config import ABLATIONS, PlainConfig
-from core.metrics import ranking_metrics
+from core.engine.config import ABLATIONS, PlainConfig
+from core.engine.metrics import ranking_metrics
 
 METRICS = ("ranking_loss", "average_precision", "hamming_loss")
 
@@ -80,8 +80,8 @@ def cross_validate(
 def _epoch_scores(
     one: BenchmarkSet, Y: Any, train: Any, test: Any, config: PlainConfig
 ) -> Iterator[dict[str, float]]:
-    from core.dataset import CandidateDataset
-    from core.trainer import PlainTrainer
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
 
     trainer, truth = PlainTrainer(config), one.truth[test]
     for event in trainer.epochs(CandidateDataset(one.X[train], Y[train])):

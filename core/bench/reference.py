@@ -15,8 +15,8 @@ import scipy.sparse as sp
 import torch
 from sklearn.preprocessing import MinMaxScaler
 
-from core.config import PlainConfig
-from core.network import hidden_sizes
+from core.engine.config import PlainConfig
+from core.engine.network import hidden_sizes
 
 Matrix = npt.NDArray[np.float32]
 

@@ -3,7 +3,7 @@
 import platform
 import re
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 Rows = list[list[str]]
@@ -89,6 +89,20 @@ def effort_table(results: list[dict[str, Any]]) -> Rows:
     return rows
 
 
+def finding_table(results: list[dict[str, Any]]) -> Rows:
+    """Return one table, header first, of `bench effort --noise` results."""
+    targets = list(results[0]["decisions"]["ours"]) if results else []
+    rows = [["set", "cells", "false", "order", *(f"{float(one):.0%} found" for one in targets)]]
+    rows[0].append("of cleanlab's")
+    for one in results:
+        last = one["decisions"]["cleanlab"][targets[-1]]
+        for name, counts in one["decisions"].items():
+            head = [one["set"], f"{one['n_cells']:,}", f"{one['n_false']:,}", name]
+            share = f"{counts[targets[-1]] / last:.0%}"
+            rows.append([*head, *(f"{count:,}" for count in counts.values()), share])
+    return rows
+
+
 def guarantee_table(results: list[dict[str, Any]]) -> Rows:
     """Return one table, header first, of `try_guarantee` results."""
     rows = [["set", "trials", "granted", "held", "lowest precision", "decisions", "accepted"]]
@@ -155,6 +169,22 @@ def disambiguation_tables(results: list[dict[str, Any]], title: str) -> list[tup
     return list(tables.items())
 
 
+def harm_tables(results: list[dict[str, Any]], methods: list[str]) -> list[tuple[str, Rows]]:
+    """Return one table, header first, per set of `bench harm` results."""
+    tables: dict[str, Rows] = {}
+    for one in results:
+        ours = ["studio, 30 answers", "ECE then", "false, our interval"] if "low" in one else []
+        header = ["noise", "F1 as given", *methods, *ours]
+        rows = tables.setdefault(f"{one['set']}: change of F1 when resolved", [header])
+        known = []
+        if "low" in one:
+            interval = f"{one['low']:.0%} to {one['high']:.0%}"
+            known = [f"{one['answered']:+.3f}", f"{one['ece_answered']:.3f}", interval]
+        changes = [f"{one[name]:+.3f}" for name in methods]
+        rows.append([one["noise"], f"{one['given']:.3f}", *changes, *known])
+    return list(tables.items())
+
+
 def markdown(tables: list[tuple[str, Rows]]) -> str:
     parts = []
     for title, (header, *rows) in tables:
@@ -178,3 +208,32 @@ def write_section(path: Path, name: str, text: str) -> None:
 
 def _mean_sd(pair: list[float]) -> str:
     return f"{pair[0]:.3f}±{pair[1]:.3f}"
+
+
+def source_tables(results: list[dict[str, Any]]) -> list[tuple[str, Rows]]:
+    """Return the mean AUC by set and method, and what is known of the sources."""
+    methods = list(dict.fromkeys(one["method"] for one in results))
+    sets = list(dict.fromkeys(one["set"] for one in results))
+
+    def mean(figure: str, method: str, name: str | None = None) -> float:
+        chosen = [one for one in results if one["method"] == method]
+        return fmean(one[figure] for one in chosen if name in (None, one["set"]))
+
+    header = ["method", *sets, "mean", "F1 at 0.5", "ECE", "seconds"]
+    rows = [header]
+    for method in methods:
+        scores = [f"{mean('auc', method, name):.3f}" for name in (*sets, None)]
+        ends = [f"{mean('f1', method):.3f}", f"{mean('ece', method):.3f}"]
+        rows.append([method, *scores, *ends, f"{mean('seconds', method):.1f}"])
+    known = [one for one in results if "n_rates" in one]
+    sums = {
+        key: sum(one[key] for one in known)
+        for key in ("n_rates", "n_inside", "n_always_yes", "n_found", "n_wrongly")
+    }
+    inside = f"{sums['n_inside']} of {sums['n_rates']}"
+    found = f"{sums['n_found']} of {sums['n_always_yes']}"
+    about = [
+        ["rates inside their 90 % interval", "always yes, found", "others said to say little"],
+        [inside, found, str(sums["n_wrongly"])],
+    ]
+    return [("AUC over candidate cells, simulated crowds", rows), ("Sources", about)]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from core.bench.data import BenchmarkSet, clusters, load_set
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 
 GROWTH = (10_000, 30_000, 100_000)
 _GROWTH_EPOCHS = 10
@@ -28,9 +28,9 @@ Progress = Callable[[str], None]
 def compare(one: BenchmarkSet, epochs: int = 30) -> dict[str, Any]:
     """Train `paper` and the reference on the same data; return seconds by stage and the ratios."""
     from core.bench.reference import Reference
-    from core.dataset import CandidateDataset
-    from core.network import Standardizer
-    from core.trainer import PlainTrainer
+    from core.data.dataset import CandidateDataset
+    from core.engine.network import Standardizer
+    from core.engine.trainer import PlainTrainer
 
     config = PlainConfig.preset("paper", epochs=epochs, device="cpu")
     Y = one.candidates if one.candidates is not None else one.noisy(1, seed=0)
@@ -66,9 +66,9 @@ def compare(one: BenchmarkSet, epochs: int = 30) -> dict[str, Any]:
 def compare_propagation(one: BenchmarkSet, repeats: int = 5) -> dict[str, Any]:
     """Time the closed form beside T = 200 steps on the same labels, and compare their results."""
     from core.bench.reference import propagate
-    from core.graphs import build_instance_graph, build_label_graph
-    from core.network import Standardizer
-    from core.propagation import Propagator
+    from core.engine.graphs import build_instance_graph, build_label_graph
+    from core.engine.network import Standardizer
+    from core.engine.propagation import Propagator
 
     Y = (one.candidates if one.candidates is not None else one.noisy(1, seed=0)).astype(np.float32)
     Y_hat = np.random.default_rng(0).random(Y.shape, dtype=np.float32)
@@ -97,10 +97,11 @@ def compare_recording(epochs: int = 300) -> dict[str, Any]:
     """
     import torch
 
-    from core import background, worker
-    from core.dataset import CandidateDataset
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
+    from core.runs import processes as background
+    from core.runs import worker
     from core.store import Workspace
-    from core.trainer import PlainTrainer
 
     one, config = clusters(5000, 100, 7), PlainConfig.preset("paper", epochs=epochs, device="cpu")
     dataset = CandidateDataset(one.X, one.noisy(1, seed=0))
@@ -134,7 +135,7 @@ class _Turns:
 
 def compare_search(n: int = 100_000, d: int = 128) -> dict[str, Any]:
     """Time the approximate instance graph beside the exact one on clustered data."""
-    from core.graphs import build_instance_graph
+    from core.engine.graphs import build_instance_graph
 
     X = clusters(n, d, 50).X
     approximate, seconds = _timed(lambda: build_instance_graph(X, search="ivf"), 1)
@@ -183,8 +184,8 @@ def run(data: Path | None, epochs: int, progress: Progress) -> dict[str, Any]:
 
 
 def _grow_one(n: int) -> dict[str, Any]:
-    from core.dataset import CandidateDataset
-    from core.trainer import PlainTrainer
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
 
     one = clusters(n, 128, 50)
     dataset = CandidateDataset(one.X, one.noisy(2, seed=0))

@@ -18,10 +18,10 @@ from sklearn.model_selection import KFold
 
 from core import tuning
 from core.bench.data import BenchmarkSet
-from core.config import PlainConfig
-from core.demo import load_demo
+from core.data.demo import load_demo
+from core.engine.config import PlainConfig
+from core.engine.metrics import ranking_metrics, roc_auc
 from core.errors import PlainError
-from core.metrics import ranking_metrics, roc_auc
 from core.store import Workspace
 from core.tuning import SENSITIVITY, StudySettings, sensitivity
 from core.tuning.space import ObjectiveName
@@ -129,8 +129,8 @@ def _folds(folds: int, seed: int, Y: Any) -> Any:
 def _score(
     one: BenchmarkSet, Y: Any, train: Any, test: Any, config: PlainConfig
 ) -> tuple[float, float]:
-    from core.dataset import CandidateDataset
-    from core.trainer import PlainTrainer
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
 
     trainer = PlainTrainer(config)
     for _ in trainer.epochs(CandidateDataset(one.X[train], Y[train])):

@@ -1,29 +1,36 @@
-"""The `plain` command: parse, call, print. Exit 0 when all is well, 2 on bad input."""
+"""The commands of the engine: parse, call, print. Exit 0 when all is well, 2 on bad input.
+
+`plain_app.cli` adds those of the app; together they are the script `plain`.
+"""
 
 import sys
+from typing import Any
 
 import typer
 
-from core.cli import app as front_end
-from core.cli import bench, data, review, runs, tune
+from core.cli import backup, bench, data, review, runs, tune, work
 from core.cli.screen import show_error
 from core.errors import PlainError
 
 app = typer.Typer(
     help="Find out which candidate labels are true.", no_args_is_help=True, add_completion=False
 )
-front_end.add_to(app)
 data.add_to(app)
 runs.add_to(app)
 review.add_to(app)
 tune.add_to(app)
+backup.add_to(app)
+work.add_to(app)
 app.add_typer(bench.app, name="bench")
 
 
-def main() -> None:
-    """Run the command line; a `PlainError` becomes a message and exit code 2."""
+def main(write_report: Any = None) -> None:
+    """Run the command line; a `PlainError` becomes a message and exit code 2.
+
+    `write_report` writes the report of a study (`core.cli.tune`); it draws, so the app has it.
+    """
     try:
-        app()
+        app(obj=write_report)
     except PlainError as error:
         show_error(error)
         sys.exit(2)

@@ -37,11 +37,19 @@ def quality(
     r: Annotated[str, typer.Option(help="False labels per row, comma-separated.")] = "1,2,3",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
+    methods: Annotated[
+        str, typer.Option(help="Instead compare methods: all, or names, comma-separated.")
+    ] = "",
+    cells: Annotated[
+        Path, typer.Option(help="With --methods: finished folds are kept here, never repeated.")
+    ] = Path("plain-bench-quality.jsonl"),
+    limit: Annotated[float, typer.Option(min=1, help="With --methods: seconds of one fit.")] = 600,
+    workers: Annotated[int, typer.Option(min=1, help="With --methods: processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cross-validate PLAIN and its ablations on benchmark sets."""
+    """Cross-validate PLAIN and its ablations, or any methods, on benchmark sets."""
     from core.bench import quality as benchmark
     from core.bench import report
     from core.bench.data import load_sets
@@ -51,6 +59,14 @@ def quality(
     names = [name.strip() for name in sets.split(",") if name.strip()]
     noise = [int(part) for part in r.split(",")]
     chosen = load_sets(data, names or None)
+    if methods:
+        from core.cli.compare import compare_methods
+
+        found = [one.name for one in chosen]
+        tables, results = compare_methods(
+            data, found, noise, methods, folds, seed, cells, limit, workers
+        )
+        return _report("quality-methods", tables, results, write, as_json)
     results = []
     with log.status("Cross-validating …") as status:
         for result in benchmark.run(chosen, noise, folds, preset, seed, status.update):
@@ -77,15 +93,23 @@ def effort(
         int, typer.Option(min=0, help="How often to also try accepting the rest at 95 %.")
     ] = 0,
     times: Annotated[bool, typer.Option("--times", help="Also time single decisions.")] = False,
+    noise: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE", help="Instead find so many false labels, such as 5%, beside cleanlab."
+        ),
+    ] = "",
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Count the decisions until 95 and 99 % of the labels are right; the demo data always runs."""
+    if noise:
+        return _find_false(data, sets, noise, preset, seed, (write, as_json))
     from core.bench import effort as benchmark
     from core.bench import report
     from core.bench.data import load_sets
-    from core.dataset import CandidateDataset
-    from core.demo import load_demo
+    from core.data.dataset import CandidateDataset
+    from core.data.demo import load_demo
 
     names = [name.strip() for name in sets.split(",") if name.strip()]
     chosen = [("demo", load_demo())]
@@ -116,7 +140,73 @@ def effort(
             timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
         tables.append(("One decision after 1,000 others", report.decision_table(timed)))
         results.extend(timed)
-    _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
+    return _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
+
+
+def _find_false(
+    data: Path | None,
+    sets: str,
+    noise: str,
+    preset: str,
+    seed: int,
+    where: tuple[Path | None, bool],
+) -> None:
+    """Count the decisions until most false labels are found."""
+    from core.bench import finding, report
+    from core.bench.data import demo_set, load_sets
+    from core.cli.screen import parse_expectation
+
+    share = parse_expectation(noise)["expected_false"]
+    if not isinstance(share, float) or not 0 < share < 1:
+        raise PlainError("A share of false labels reads 5%.", f"Got {noise!r}.")
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    chosen = load_sets(data, names or None) if data else [demo_set()]
+    results = []
+    with log.status("Finding …") as status:
+        for one in finding.run(chosen, share, preset, seed, status.update):
+            results.append(one)
+            log.print(f"{one['set']}: {one['of_cleanlab']:.0%} of cleanlab's decisions")
+    title = f"Decisions until false labels are found, {share:.0%} false, `{preset}`, seed {seed}"
+    _report("finding", [(title, report.finding_table(results))], results, *where)
+
+
+@app.command()
+def harm(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    noise: Annotated[str, typer.Option(help="uniform, confusable or both.")] = "uniform,confusable",
+    shares: Annotated[
+        str, typer.Option(help="Shares of false candidates in percent, comma-separated.")
+    ] = "0,2,5,10,20,35,50",
+    methods: Annotated[str, typer.Option(help="Of studio, network, cleanlab.")] = "studio,network",
+    seed: Annotated[int, typer.Option(help="Of noise, folds and training.")] = 0,
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Resolve labels that are mostly right without decisions: are they better or worse then?"""
+    from core.bench import harm as benchmark
+    from core.bench import report
+    from core.bench.data import demo_set, load_sets
+
+    names, kinds, which = (
+        [part.strip() for part in text.split(",") if part.strip()]
+        for text in (sets, noise, methods)
+    )
+    if unknown := (set(kinds) - {"uniform", "confusable"}) | (set(which) - set(benchmark.METHODS)):
+        known = "Noise: uniform, confusable. Methods: studio, network, cleanlab."
+        raise PlainError("No such noise or method.", ", ".join(sorted(unknown)), known)
+    try:
+        parts = [float(part.strip().rstrip("%")) / 100 for part in shares.split(",")]
+    except ValueError:
+        raise PlainError("Shares are numbers.", f"Got {shares}.", "For example: 0,5,20") from None
+    chosen = load_sets(data, names or None) if data else [demo_set()]
+    results = []
+    with log.status("Measuring …") as status:
+        for one in benchmark.run(chosen, kinds, parts, which, seed, status.update):
+            results.append(one)
+            changes = ", ".join(f"{name} {one[name]:+.3f}" for name in which)
+            log.print(f"{one['set']} {one['noise']}: F1 {one['given']:.3f}, {changes}")
+    _report("harm", report.harm_tables(results, which), results, write, as_json)
 
 
 @app.command()
@@ -166,6 +256,41 @@ def disambiguation(
 
 
 @app.command()
+def sources(
+    data: DataFolder = None,
+    sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
+    seeds: Annotated[int, typer.Option(min=1, help="Crowds of each kind.")] = 1,
+    methods: Annotated[
+        str, typer.Option(help="Aggregators of crowd-kit, comma-separated; all by default.")
+    ] = "",
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Tell true from false candidates where several sources voted, beside crowd-kit."""
+    from core.bench import report
+    from core.bench import sources as benchmark
+    from core.bench.data import demo_set, load_sets
+
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    chosen = [demo_set(), *load_sets(data, names or None)] if data else [demo_set()]
+    which = [name.strip() for name in methods.split(",") if name.strip()]
+    which = which or list(benchmark.AGGREGATORS)
+    unknown = set(which) - set(benchmark.AGGREGATORS)
+    if unknown:
+        known = ", ".join(benchmark.AGGREGATORS)
+        raise PlainError("No such method.", ", ".join(sorted(unknown)), f"Methods: {known}.")
+    results = []
+    with log.status("Voting …") as status:
+        for one in benchmark.run(chosen, seeds, which, status.update):
+            results.append(one)
+            log.print(
+                f"{one['set']} {one['n_sources']} sources {one['method']}: "
+                f"AUC {one['auc']:.3f}, {one['seconds']:.1f} s"
+            )
+    _report("sources", report.source_tables(results), results, write, as_json)
+
+
+@app.command()
 def tuning(
     trials: Annotated[int, typer.Option(min=2, help="Trials per search.")] = 30,
     seeds: Annotated[int, typer.Option(min=1, help="Held-out halves.")] = 3,
@@ -201,7 +326,7 @@ def sensitivity(
     from core.bench import report
     from core.bench import tuning as benchmark
     from core.bench.data import load_sets
-    from core.config import PlainConfig
+    from core.engine.config import PlainConfig
 
     if data is None:
         raise PlainError("No data.", "This benchmark runs on files.", "Give --data FOLDER.")

@@ -5,13 +5,18 @@ from typing import Annotated, Any
 
 import typer
 
+from core.cli.encoding import Encode, encoded, report
 from core.cli.screen import (
+    DEFAULT_WORKSPACE,
+    ExpectFalse,
     Force,
     JsonFlag,
     Preset,
     Settings,
+    WorkspaceFolder,
     log,
     out,
+    parse_expectation,
     parse_settings,
     print_json,
     problem_table,
@@ -19,12 +24,36 @@ from core.cli.screen import (
     training_progress,
     working,
 )
-from core.errors import ConfigError, DatasetError
+from core.errors import ConfigError, DatasetError, grouped
 
 InFile = Annotated[str, typer.Argument(metavar="FILE", help="A data file, or the word demo.")]
 OutFile = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 MappingFile = Annotated[
     Path | None, typer.Option("--mapping", help="Column mapping (JSON) instead of a guessed one.")
+]
+RowKind = Annotated[
+    str | None,
+    typer.Option(
+        "--row",
+        metavar="KIND",
+        help="What one row is: item, view (one person's view of an item), or people (an item with "
+        "a column per person).",
+    ),
+]
+SourceColumn = Annotated[
+    str | None,
+    typer.Option("--source", metavar="COLUMN", help="The column that names whose view a row is."),
+]
+PerItem = Annotated[
+    bool, typer.Option("--per-item", help="Write one row per item, not the rows of the file.")
+]
+VotesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--votes",
+        metavar="TABLE",
+        help="Who said what: a CSV of instance, label, source, vote (1 or 0).",
+    ),
 ]
 FormatName = Annotated[
     str | None, typer.Option("--format", help="Format of OUT; by its extension otherwise.")
@@ -51,9 +80,9 @@ def add_to(app: typer.Typer) -> None:
 
 def train_demo(preset: str, changes: list[str] | None, as_json: bool) -> None:
     """Train on the embedded data in this process and show what it finds out."""
-    from core.config import PlainConfig
-    from core.metrics import disambiguation_metrics
-    from core.trainer import PlainTrainer
+    from core.engine.config import PlainConfig
+    from core.engine.metrics import disambiguation_metrics
+    from core.engine.trainer import PlainTrainer
 
     config = PlainConfig.preset(preset, **parse_settings(changes))
     data = read_file("demo").dataset
@@ -68,15 +97,25 @@ def train_demo(preset: str, changes: list[str] | None, as_json: bool) -> None:
     out.print(_score_table(metrics))
 
 
-def check(file: InFile, mapping: MappingFile = None, as_json: JsonFlag = False) -> None:
+def check(
+    file: InFile,
+    mapping: MappingFile = None,
+    votes: VotesFile = None,
+    encode: Encode = None,
+    row: RowKind = None,
+    source: SourceColumn = None,
+    every: Annotated[bool, typer.Option("--all", help="List every finding.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Say how a file is understood, what is odd about it, and what it holds."""
-    from core.checks import check as find_problems
-    from core.checks import summarize
+    from core.data.checks import check as find_problems
+    from core.data.checks import summarize
 
     try:
-        result = read_file(file, mapping)
+        result = read_file(file, mapping, votes, row=row, source=source)
         with working("Checking …"):
-            problems = [*result.problems, *find_problems(result.dataset)]
+            encoders, broken, facts = report(result, file, encode)
+            problems = [*result.problems, *find_problems(result.dataset), *broken]
             summary = summarize(result.dataset)
     except DatasetError as error:
         if not as_json:
@@ -93,10 +132,13 @@ def check(file: InFile, mapping: MappingFile = None, as_json: JsonFlag = False) 
                 "mapping": understood,
                 "problems": [vars(problem) for problem in problems],
                 "summary": summary.model_dump(mode="json"),
+                "encoders": facts,
             }
         )
     else:
-        _show_check(result, problems, summary)
+        _show_check(result, problems, summary, every)
+        if encoders:
+            out.print(table("Encoded when trained on", ("column", "what it takes"), encoders))
     raise typer.Exit(2 if fatal else 0)
 
 
@@ -105,15 +147,25 @@ def convert(
     target: OutFile,
     format: FormatName = None,
     mapping: MappingFile = None,
+    votes: VotesFile = None,
+    encode: Encode = None,
+    row: RowKind = None,
+    source: SourceColumn = None,
+    per_item: PerItem = False,
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     force: Force = False,
 ) -> None:
-    """Read a file and write the same data in another format."""
-    from core.formats import write
+    """Read a file and write the same data in another format; with --encode, its features too."""
+    from core.formats import require_free, write
 
-    result = read_file(file, mapping)
+    require_free(target, format=format, force=force)
+    result = read_file(file, mapping, votes, row=row, source=source)
+    dataset, columns = result.dataset, result.mapping
+    if encode:  # then features are what is wanted, in columns of their own
+        dataset, columns = encoded(result, file, encode, workspace)[0].dataset.read_from(None), None
     with working(f"Writing {target.name} …"):
-        write(result.dataset, target, format=format, mapping=result.mapping, force=force)
-    log.print(f"{result.dataset.n_instances:,} instances written.")
+        write(dataset, target, format=format, mapping=columns, force=force, per_item=per_item)
+    log.print(f"{dataset.n_instances:,} instances written.")
 
 
 def clean(
@@ -121,52 +173,86 @@ def clean(
     target: OutFile,
     preset: Preset = "studio",
     changes: Settings = None,
+    expect_false: ExpectFalse = None,
     cut: Cut = None,
     top_k: TopK = None,
     precision: Precision = None,
     allow_new_labels: NewLabels = False,
     format: FormatName = None,
     mapping: MappingFile = None,
+    votes: VotesFile = None,
+    encode: Encode = None,
+    row: RowKind = None,
+    source: SourceColumn = None,
+    per_item: PerItem = False,
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     force: Force = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file and write it with the labels that are true, and why."""
-    from core.config import PlainConfig
-    from core.errors import ExportError
-    from core.trainer import PlainTrainer
+    from core.engine.config import PlainConfig
+    from core.engine.trainer import PlainTrainer
+    from core.formats import require_free
+    from core.formats.original import kept
 
-    config = PlainConfig.preset(preset, **parse_settings(changes))
+    settings = {**parse_settings(changes), **parse_expectation(expect_false)}
+    config = PlainConfig.preset(preset, **settings)
     threshold = parse_threshold(cut, top_k, precision)
-    if target.exists() and not force:
-        raise ExportError("The file exists already.", str(target), "Choose another, or --force.")
-    result = read_file(file, mapping)
+    require_free(target, format=format, force=force)
+    read_in = read_file(file, mapping, votes, row=row, source=source)
+    result, _ = encoded(read_in, file, encode, workspace)
     trainer = PlainTrainer(config)
-    with training_progress(config.epochs) as show:
-        for event in trainer.epochs(result.dataset):
-            show(event)
-    write_resolved(
-        result.dataset,
-        trainer.confidences,
-        trainer.predictions,
-        target,
-        threshold=threshold,
-        allow_new_labels=allow_new_labels,
-        made_by={"config": config.model_dump(mode="json")},
-        how={"format": format, "mapping": result.mapping, "force": force},
-        as_json=as_json,
-    )
+    with kept(result.dataset) as dataset:
+        with training_progress(config.epochs) as show:
+            for event in trainer.epochs(dataset):
+                show(event)
+        write_resolved(
+            dataset,
+            trainer.confidences,
+            trainer.predictions,
+            target,
+            threshold=threshold,
+            allow_new_labels=allow_new_labels,
+            made_by={"config": config.model_dump(mode="json"), "sources": trainer.sources},
+            how={
+                "format": format,
+                "mapping": result.mapping,
+                "force": force,
+                "per_item": per_item,
+            },
+            as_json=as_json,
+            level=None if trainer.sources else trainer.level,
+        )
 
 
-def read_file(file: str, mapping: Path | None = None) -> Any:
-    """Read a data file, or the embedded data when the word is demo."""
-    from core.formats import ColumnMapping, ReadResult, read
+def read_file(
+    file: str,
+    mapping: Path | None = None,
+    votes: Path | None = None,
+    *,
+    row: str | None = None,
+    source: str | None = None,
+) -> Any:
+    """Read a data file, or the embedded data when the word is demo, and the votes on it.
+
+    `row` and `source` say what one row is, and go before a mapping.
+    """
+    from core.formats import ColumnMapping, ReadResult, read, with_votes
 
     with working(f"Reading {file} …"):
         if file == "demo" and not Path(file).exists():
-            from core.demo import load_demo
+            from core.data.demo import load_demo
 
-            return ReadResult(load_demo(), (), None, "demo")
-        return read(Path(file), None if mapping is None else ColumnMapping.load(mapping))
+            result = ReadResult(load_demo(), (), None, "demo")
+        else:
+            stated = None if mapping is None else ColumnMapping.load(mapping)
+            said = {"row": row, "source": source}
+            said = {name: value for name, value in said.items() if value is not None}
+            if said:
+                given = {} if stated is None else stated.model_dump(exclude_unset=True)
+                stated = ColumnMapping(**{**given, **said})
+            result = read(Path(file), stated)
+        return result if votes is None else with_votes(result, votes)
 
 
 def parse_threshold(cut: list[str] | None, top_k: int | None, precision: float | None) -> Any:
@@ -198,6 +284,7 @@ def write_resolved(
     made_by: dict[str, Any],
     how: dict[str, Any],
     as_json: bool,
+    level: Any = None,
 ) -> None:
     """Resolve every cell, write the file with its provenance, and print the outcome.
 
@@ -213,18 +300,25 @@ def write_resolved(
     decisions = made_by.get("decisions", ())
     with working(f"Writing {target.name} …"):
         resolution = resolve(
-            dataset, confidences, threshold, decisions, allow_new_labels=allow_new_labels
+            dataset,
+            confidences,
+            threshold,
+            decisions,
+            allow_new_labels=allow_new_labels,
+            predictions=predictions,
         )
         about = provenance(dataset, resolution, threshold=threshold, **made_by)
         written = export(dataset, resolution, target, provenance=about, **how)
-    _show_outcome(dataset, resolution, written, as_json)
+    _show_outcome(dataset, resolution, written, as_json, level)
 
 
-def _show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -> None:
+def _show_outcome(
+    dataset: Any, resolution: Any, written: Path, as_json: bool, level: Any = None
+) -> None:
     """Print how many cells were resolved how and, where there is truth, how well."""
     import numpy as np
 
-    from core.metrics import f1
+    from core.engine.metrics import f1
 
     n_cells = int(dataset.candidates.sum(dtype=np.int64))
     figures: dict[str, Any] = {
@@ -235,8 +329,12 @@ def _show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -
     if dataset.truth is not None:
         figures["f1_candidates"] = f1(dataset.truth, dataset.candidates)
         figures["f1_resolved"] = f1(dataset.truth, resolution.labels)
+    if level is not None:
+        figures |= {"false_low": level.share_low, "false_high": level.share_high}
     if as_json:
         return print_json(figures)
+    if level is not None:
+        log.print(level.sentence)
     log.print(f"Written to {written}, its provenance beside it.")
     rows = [
         (name.replace("_", " "), f"{value:.3f}" if isinstance(value, float) else f"{value:,}")
@@ -246,24 +344,40 @@ def _show_outcome(dataset: Any, resolution: Any, written: Path, as_json: bool) -
     out.print(table("Labels", ("", ""), rows))
 
 
-def _show_check(result: Any, problems: list[Any], summary: Any) -> None:
+def _show_check(result: Any, problems: list[Any], summary: Any, every: bool) -> None:
     if result.mapping is not None:
         reasons = result.mapping.reasons.items()
         out.print(table(f"Read as {result.format}", ("role", "because"), reasons))
     if problems:
-        out.print(problem_table(problems))
-    noise = "unknown" if summary.noise is None else f"{summary.noise:.0%}"
-    estimated = " (estimated)" if summary.noise is not None and summary.noise_is_estimate else ""
+        out.print(problem_table(problems, every=every))
+    if not every and any(one.count > 1 or one.repeats for one in grouped(problems)):
+        out.print("Findings are listed once; --all lists each.", style="dim")
     rows = [
         ("instances", f"{summary.n_instances:,}"),
-        ("features", f"{summary.n_features:,} ({'sparse' if summary.sparse else 'dense'})"),
+        ("features", _shown_features(result.dataset, summary)),
         ("labels", f"{summary.n_labels:,}"),
         ("candidates per instance", f"{summary.candidates_mean:.2f}"),
         ("fewest, most", f"{summary.candidates_min}, {summary.candidates_max}"),
-        ("false candidates", noise + estimated),
+        ("false candidates", summary.noise_sentence),
         ("truth", "yes, for scoring only" if summary.has_truth else "no"),
     ]
+    if summary.n_sources:
+        asked = "" if summary.votes_mean is None else f", {summary.votes_mean:.1f} per candidate"
+        rows.append(("sources", f"{summary.n_sources:,}{asked}"))
     out.print(table("What it holds", ("", ""), rows))
+    if summary.noise is None:
+        log.print(
+            "`plain clean` or `plain train` gives an interval of the false candidates, and thirty "
+            "random answers in Review narrow it."
+        )
+
+
+def _shown_features(dataset: Any, summary: Any) -> str:
+    from core.data.dataset import PENDING_FEATURES
+
+    if tuple(dataset.feature_names) == PENDING_FEATURES:
+        return "none yet: made of the pictures"
+    return f"{summary.n_features:,} ({'sparse' if summary.sparse else 'dense'})"
 
 
 def _score_table(metrics: dict[str, float]) -> Any:

@@ -45,6 +45,7 @@ def review_stats(
             _print_progress(row, target)
         if row["agreement"]["n_shared"]:
             _print_agreement(row)
+        _print_people(row)
 
 
 def _tally(made: list[Any]) -> dict[str, int]:
@@ -56,7 +57,7 @@ def _review(space: Any, data: Any, target: float) -> dict[str, Any]:
     """Return all figures on the review of one data set."""
     from dataclasses import asdict
 
-    from core.review import disagreements, measure_agreement
+    from core.review import disagreements, measure_agreement, self_agreement
 
     people = space.decisions.by_annotator(data.fingerprint)
     whole, *labels = (_told(asdict(one)) for one in measure_agreement(people))
@@ -66,18 +67,27 @@ def _review(space: Any, data: Any, target: float) -> dict[str, Any]:
         "annotators": {who: _tally(made) for who, made in people.items()},
         "progress": _progress(space, data.fingerprint, target) if people else None,
         "agreement": {**whole, "labels": labels},
+        "self_agreement": [
+            asdict(one) for one in self_agreement(space.decisions.history(data.fingerprint))
+        ],
         "unsettled_disagreements": sum(one.adjudicated is None for one in disagreements(people)),
     }
 
 
 def _progress(space: Any, fingerprint: str, target: float) -> dict[str, Any] | None:
     """Return how far the review is by the newest run with results; none without one."""
+    from dataclasses import asdict
+
     import numpy as np
 
-    from core.review import clicks_left, remaining_false
+    from core.review import audit, clicks_left, remaining_false
     from core.review.load import load_reviewer
 
-    runs = [one for one in space.runs.list() if one.fingerprint == fingerprint]
+    runs = [
+        one
+        for one in space.runs.list()
+        if one.fingerprint == fingerprint and space.runs.elsewhere(one) is None
+    ]
     ended = [one for one in runs if (space.runs.folder(one.id) / "predictions.npy").exists()]
     if not ended:
         return None
@@ -102,7 +112,14 @@ def _progress(space: Any, fingerprint: str, target: float) -> dict[str, Any] | N
             "labels": by_label,
         },
         "clicks_left": clicks_left(reviewer, target),
+        "false_share": _false_share(reviewer.level),
+        "audit": {**asdict(checked := audit(reviewer)), "sentence": checked.sentence},
+        "habits": [{**asdict(one), "sentence": one.sentence} for one in reviewer.noticed],
     }
+
+
+def _false_share(level: Any) -> dict[str, Any]:
+    return {"low": level.share_low, "high": level.share_high, "sentence": level.sentence}
 
 
 def _print_progress(row: dict[str, Any], target: float) -> None:
@@ -116,6 +133,19 @@ def _print_progress(row: dict[str, Any], target: float) -> None:
         f"{false['high']:.0f} by {false['audited']} audited cells; about {now['clicks_left']:,} "
         f"decisions to {target:.0%} right."
     )
+    if not now["audit"]["n_told"]:
+        log.print(now["false_share"]["sentence"])
+    log.print(now["audit"]["sentence"])
+    for one in now["habits"]:
+        log.print(f"{one['annotator']}: {one['sentence']}", markup=False)
+
+
+def _print_people(row: dict[str, Any]) -> None:
+    """Say how far people agree with what they said before."""
+    for one in row["self_agreement"]:
+        same = f"{one['n_same']} of {one['n_repeated']} cells that came back blind"
+        ends = f"{one['low']:.0%} to {one['high']:.0%}"
+        log.print(f"{one['annotator']} said the same of {same} ({ends}).", markup=False)
 
 
 def _print_agreement(row: dict[str, Any]) -> None:

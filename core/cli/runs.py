@@ -1,4 +1,4 @@
-"""Commands on runs: train, watch, stop, resume, compare, export; and on the database."""
+"""Commands on runs: train, watch, stop, resume, compare, export."""
 
 import signal
 import threading
@@ -14,14 +14,20 @@ from core.cli.data import (
     MappingFile,
     NewLabels,
     OutFile,
+    PerItem,
     Precision,
+    RowKind,
+    SourceColumn,
     TopK,
+    VotesFile,
     parse_threshold,
     read_file,
     write_resolved,
 )
+from core.cli.encoding import Encode, encoded, remember_pictures
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
+    ExpectFalse,
     Force,
     JsonFlag,
     Preset,
@@ -29,6 +35,7 @@ from core.cli.screen import (
     WorkspaceFolder,
     log,
     out,
+    parse_expectation,
     parse_settings,
     print_json,
     table,
@@ -42,11 +49,9 @@ runs = typer.Typer(help="List, show, compare, delete and restore runs.")
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (train, resume, pause, stop, export, backup, restore):
+    for command in (train, resume, pause, stop, export):
         app.command()(command)
     app.command("log")(show_log)
-    for child in (work, stand_by, lay_out, keep_neighbors):
-        app.command(hidden=True)(child)
     app.add_typer(runs, name="runs")
 
 
@@ -73,12 +78,17 @@ def train(
     ] = None,
     label_graph: Annotated[Path | None, typer.Option(help="Edges between labels.")] = None,
     mapping: MappingFile = None,
+    votes: VotesFile = None,
+    encode: Encode = None,
+    row: RowKind = None,
+    source: SourceColumn = None,
+    expect_false: ExpectFalse = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
-    from core import results, worker
-    from core.config import PlainConfig
-    from core.graphs import read_instance_graph, read_label_graph
+    from core.engine.config import PlainConfig
+    from core.engine.graphs import read_instance_graph, read_label_graph
+    from core.runs import results, worker
 
     space = _open(workspace)
     if reviewed_run is not None:
@@ -86,20 +96,24 @@ def train(
     elif resume_run is None:
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
-        config = PlainConfig.preset(preset, **parse_settings(changes))
-        result = read_file(file, mapping)
+        settings = {**parse_settings(changes), **parse_expectation(expect_false)}
+        config = PlainConfig.preset(preset, **settings)
+        read_in = read_file(file, mapping, votes, row=row, source=source)
+        result, pictures = encoded(read_in, file, encode, space.folder)
         dataset = result.dataset
         instances = read_instance_graph(instance_graph, dataset.ids) if instance_graph else None
         labels = read_label_graph(label_graph, dataset.label_names) if label_graph else None
         with working("Storing the data …"):
             fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
+            remember_pictures(space.folder, fingerprint, pictures)
+        if instances is None:
+            config = config.suited_to(dataset)
         run = space.runs.create(fingerprint, config, name)
         results.give_graphs(space, run.id, instances, labels)
     else:
         run = space.runs.get(resume_run)
     if background:
-        worker.launch(space, run.id)
-        return print_json({"run": run.id}) if as_json else log.print(f"Run {run.id} is on its way.")
+        return _launch(space, run.id, as_json)
     _train_here(space, run)
     _show_run(space, run.id, as_json)
 
@@ -108,7 +122,7 @@ def resume(
     run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE, background: bool = False
 ) -> None:
     """Go on with a paused or interrupted run."""
-    from core import worker
+    from core.runs import worker
 
     space = _open(workspace)
     found = space.runs.get(run)
@@ -116,8 +130,7 @@ def resume(
         space.runs.command(found.id, "resume")
         log.print(f"Run {found.id} goes on.")
     elif background:
-        worker.launch(space, found.id)
-        log.print(f"Run {found.id} is on its way.")
+        _launch(space, found.id)
     else:
         _train_here(space, found)
         _show_run(space, found.id, as_json=False)
@@ -133,11 +146,12 @@ def pause(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
 
 def stop(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """End a run, keeping the results of its last whole epoch."""
-    from core import worker
+    from core.runs import worker
 
     space = _open(workspace)
     found = space.runs.get(run)
     worker.stop(space, found.id)
+    worker.tend(space)
     log.print(f"Run {found.id} stops.")
 
 
@@ -148,10 +162,15 @@ def show_log(
     as_json: JsonFlag = False,
 ) -> None:
     """Print what a run told, and its worker's log."""
+    from core.runs import worker
+
     space = _open(workspace)
     found, seq = space.runs.get(run), -1
     while True:
-        ended = space.runs.get(found.id).state.is_ended
+        now = space.runs.get(found.id)
+        ended = now.state.is_ended or worker.is_interrupted(space, now)
+        if now.state == "queued" and follow:
+            worker.tend(space)
         for number, event in space.runs.events_after(found.id, seq):
             told = {"seq": number, **event.model_dump(mode="json")}
             print_json(told) if as_json else _print(event)
@@ -159,8 +178,8 @@ def show_log(
         if ended or not follow:
             break
         sleep(0.5)
-    words = space.runs.folder(found.id) / "worker.log"
-    if words.exists() and not as_json:
+    words = worker.log_of(space, found.id) if space.runs.elsewhere(found) is None else None
+    if words is not None and words.exists() and not as_json:
         out.print(words.read_text(errors="replace"), markup=False, highlight=False)
 
 
@@ -174,6 +193,7 @@ def export(
     allow_new_labels: NewLabels = False,
     format: FormatName = None,
     mapping: MappingFile = None,
+    per_item: PerItem = False,
     force: Force = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -189,83 +209,21 @@ def export(
         "config": found.config.model_dump(mode="json"),
         "run": found.id,
         "decisions": results.decisions,
+        "sources": results.sources,
     }
     columns = ColumnMapping.load(mapping) if mapping else results.mapping
-    write_resolved(
-        results.dataset,
-        results.confidences,
-        results.predictions,
-        target,
-        threshold=threshold,
-        allow_new_labels=allow_new_labels,
-        made_by=made_by,
-        how={"format": format, "mapping": columns, "force": force},
-        as_json=as_json,
-    )
-
-
-def backup(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Copy the database of the workspace, dated."""
-    from core.store import backup as make
-
-    log.print(f"Copied to {make(_open(workspace))}")
-
-
-def restore(
-    copy: Annotated[Path, typer.Argument(metavar="COPY", help="A file made by plain backup.")],
-    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
-) -> None:
-    """Put a copy in place of the database; the present one is kept beside it."""
-    from core.store import restore as put_back
-
-    log.print(f"Restored. The database that was there is kept at {put_back(workspace, copy)}")
-
-
-def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Work on a run as a background process."""
-    from core import background
-
-    background.give_way()
-    _work(_open(workspace), run)
-
-
-def stand_by(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Load the engine, then work on the run that is named on standard input."""
-    from core import background, worker
-
-    background.give_way()
-    worker.load_engine()
-    run = background.await_run()
-    if run is not None:
-        space = _open(workspace)
-        background.log_to(worker.log_of(space, run))
-        _work(space, run)
-
-
-def _work(space: Any, run: str) -> None:
-    from core import results, worker
-
-    try:
-        worker.run_training(space, run)
-    finally:
-        worker.tend(space)
-    results.lay_out(space, run)
-
-
-def lay_out(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Lay out the map of a run as a background process."""
-    from core import background, results
-
-    background.give_way()
-    results.lay_out(_open(workspace), run)
-
-
-def keep_neighbors(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Search more neighbours for a run as a background process."""
-    from core import background, results
-
-    background.give_way()
-    results.keep_neighbors(_open(workspace), run)
+    with space.exporting(target):
+        write_resolved(
+            results.dataset,
+            results.confidences,
+            results.predictions,
+            target,
+            threshold=threshold,
+            allow_new_labels=allow_new_labels,
+            made_by=made_by,
+            how={"format": format, "mapping": columns, "force": force, "per_item": per_item},
+            as_json=as_json,
+        )
 
 
 @runs.callback(invoke_without_command=True)
@@ -283,8 +241,14 @@ def list_runs(
         return print_json(rows)
     if not rows:
         return log.print("No runs yet. Start one with: plain train FILE")
-    shown = ("run", "name", "data", "state", "epoch", "created")
-    out.print(table("Runs", shown, [[row[name] for name in shown] for row in rows]))
+    shown = ["run", "name", "data", "state", "epoch", "created"]
+    if any(row["machine"] for row in rows):
+        shown.append("machine")  # that has the files; this one where none is named
+    out.print(table("Runs", shown, [[row[name] or "" for name in shown] for row in rows]))
+    lost = [row for row in rows if row["lost"]]
+    if lost:
+        log.print(f"The files of {len(lost)} of them are gone; the newest:", markup=False)
+        log.print(lost[0]["lost"], markup=False)
 
 
 @runs.command("show")
@@ -365,33 +329,63 @@ def _open(workspace: Path) -> Any:
     return space
 
 
+def _launch(space: Any, run_id: str, as_json: bool = False) -> None:
+    """Launch a run, and say what is so: that it has begun, or what it waits for."""
+    from core.runs import worker
+
+    worker.launch(space, run_id)
+    run = worker.await_start(space, run_id)
+    if as_json:
+        return print_json({"run": run.id, "state": str(run.state)})
+    if run.state == "queued":
+        where = space.runs.elsewhere(run)
+        waits = f"its files are on {where}" if where else "it begins when a run at work has ended"
+        return log.print(f"Run {run.id} waits in the queue: {waits}.")
+    if run.heartbeat is None:
+        return log.print(f"Run {run.id} was launched; its process has not reported yet.")
+    return log.print(f"Run {run.id} is on its way.")
+
+
 def _train_here(space: Any, run: Any) -> None:
-    """Train in this process with a progress bar; Ctrl-C ends it after the last whole epoch."""
-    from core import worker
+    """Train in this process with a progress bar.
+
+    Ctrl-C ends it after the last whole epoch, once more at once: it can then be resumed.
+    """
+    from core.runs import worker
 
     halt = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: halt.set())
+
+    def on_interrupt(*_: Any) -> None:
+        halt.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    before = signal.signal(signal.SIGINT, on_interrupt)
     try:
         with training_progress(run.config.epochs) as show:
             worker.run_training(space, run.id, on_event=show, stop=halt)
     finally:
         signal.signal(signal.SIGINT, before)
+        worker.tend(space)  # others may have waited for this one
 
 
 def _facts(space: Any, run: Any) -> dict[str, Any]:
-    from core import worker
+    from core.runs import results, worker
 
     names = {data.fingerprint: data.name for data in space.datasets()}
     state = "interrupted" if worker.is_interrupted(space, run) else str(run.state)
+    machine = space.runs.elsewhere(run)
+    lost = results.lost_files(space, run) if machine is None else None
     return {
         "run": run.id,
         "name": run.name,
         "data": names.get(run.fingerprint, run.fingerprint[:12]),
-        "state": state,
+        "state": f"{state}, files gone" if lost else state,
         "epoch": f"{run.epoch}/{run.config.epochs}",
         "created": run.created[:19].replace("T", " "),
         "note": run.note,
         "error": run.error,
+        "lost": None if lost is None else f"{lost.detail}\n{lost.hint}",
+        "machine": machine,
     }
 
 

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     TextColumn,
@@ -18,8 +19,8 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
-from core.errors import DatasetError, PlainError, Problem
-from core.events import Event
+from core.engine.events import Event
+from core.errors import DatasetError, PlainError, Problem, grouped
 
 out = Console()
 log = Console(stderr=True)
@@ -29,6 +30,10 @@ Preset = Annotated[str, typer.Option(help="studio or paper.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Change a setting.")
+]
+ExpectFalse = Annotated[
+    str | None,
+    typer.Option("--expect-false", help="Share of false candidates you expect: 5% or 5-20%."),
 ]
 DEFAULT_WORKSPACE = Path("plain-workspace")
 WorkspaceFolder = Annotated[
@@ -48,6 +53,21 @@ def parse_settings(changes: list[str] | None) -> dict[str, Any]:
         except json.JSONDecodeError:
             settings[name] = value
     return settings
+
+
+def parse_expectation(text: str | None) -> dict[str, Any]:
+    """Return an expected share or range of false candidates as a setting."""
+    if text is None:
+        return {}
+    try:
+        parts = [float(part.strip().rstrip("%")) for part in text.split("-")]
+    except ValueError:
+        parts = []
+    if not 1 <= len(parts) <= 2:
+        raise PlainError("An expected share reads 5% or 5-20%.", f"Got {text!r}.")
+    scale = 100 if "%" in text or max(parts) > 1 else 1
+    shares = tuple(part / scale for part in parts)
+    return {"expected_false": shares if len(shares) == 2 else shares[0]}
 
 
 def table(title: str, header: Iterable[str], rows: Iterable[Iterable[Any]]) -> Table:
@@ -83,14 +103,30 @@ def show_error(error: PlainError) -> None:
         log.print(Text(error.hint, style="dim"))
 
 
-def problem_table(problems: Iterable[Problem]) -> Table:
-    kinds = {True: "must be fixed", False: "worth a look"}
-    ordered = sorted(problems, key=lambda problem: not problem.fatal)
+def problem_table(problems: Iterable[Problem], *, every: bool = False) -> Table:
+    """Return a table of problems, the fatal first; those that say the same as one, unless `every`.
+
+    Columns that nothing fills are left out, so that the others have room.
+    """
+    ordered = sorted(problems if every else grouped(problems), key=lambda one: not one.fatal)
+    header = ("", "times", "what", "where", "what to do")
     rows = [
-        (kinds[one.fatal], *map(_blank, (one.row, one.column, one.message, one.value, one.fix)))
+        (
+            "must be fixed" if one.fatal else "look",
+            f"{one.count:,}" if one.count > 1 else "",
+            one.message if one.value is None else f"{one.message} (found {one.value})",
+            _place(one),
+            one.fix,
+        )
         for one in ordered
     ]
-    return table("", ("", "row", "column", "what", "found", "what to do"), rows)
+    filled = [at for at in range(len(header)) if any(row[at] for row in rows)]
+    return table("", [header[at] for at in filled], [[row[at] for at in filled] for row in rows])
+
+
+def _place(one: Problem) -> str:
+    places = (("row", one.row), ("column", one.column))
+    return ", ".join(f"{name} {at}" for name, at in places if at is not None)
 
 
 @contextmanager
@@ -98,6 +134,15 @@ def working(what: str) -> Iterator[None]:
     """Show that something is going on that has no countable steps."""
     with log.status(what):
         yield
+
+
+@contextmanager
+def bytes_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function that shows how many bytes are done, of how many."""
+    columns = (TextColumn(what), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=log, transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
 @contextmanager
@@ -126,10 +171,6 @@ def training_progress(n_epochs: int) -> Iterator[Callable[[Event], None]]:
                 progress.update(task, description=event.state.capitalize())
 
         yield show
-
-
-def _blank(value: Any) -> str:
-    return "" if value is None else str(value)
 
 
 def _is_number(cell: str) -> bool:

@@ -3,7 +3,6 @@
 import os
 import signal
 import threading
-from importlib import import_module
 from pathlib import Path
 from time import sleep
 from typing import Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from core.cli.data import MappingFile, read_file
+from core.cli.encoding import Encode, encoded, remember_pictures
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
     JsonFlag,
@@ -36,6 +36,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def tune(
+    context: typer.Context,
     file: Annotated[
         str | None, typer.Argument(metavar="FILE", help="A data file, or demo.")
     ] = None,
@@ -64,22 +65,27 @@ def tune(
     ] = None,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     mapping: MappingFile = None,
+    encode: Encode = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Search for settings that serve this data best; Ctrl-C stops, --resume goes on."""
     from core import tuning
-    from core.config import PlainConfig
+    from core.engine.config import PlainConfig
     from core.store import Workspace
 
+    if report is not None and context.obj is None:
+        raise PlainError("This program draws no reports.", hint="Use the command `plain tune`.")
     space = Workspace(workspace)
     if file is None and resume is None:
         if report is None:
             raise PlainError("What shall be tuned on?", hint="Give FILE, demo, or --resume STUDY.")
-        return _finish(space, _last(space), report, as_json)
+        context.obj(space, study_id := _last(space), report)
+        return _finish(space, study_id, report, as_json)
     if file is not None:
-        read = read_file(file, mapping)
+        read, pictures = encoded(read_file(file, mapping), file, encode, space.folder)
         with working("Storing the data …"):
             fingerprint = space.add_dataset(read.dataset, Path(file).name, read.mapping)
+            remember_pictures(space.folder, fingerprint, pictures)
     if resume is not None:
         study_id = space.studies.get(resume).id
     else:
@@ -102,12 +108,14 @@ def tune(
         study_id = tuning.create_study(space, fingerprint, settings, name).id
         log.print(tuning.explain(settings.objective, space, fingerprint), style="dim")
     _follow(space, study_id, workers)
+    if report is not None:
+        context.obj(space, study_id, report)
     _finish(space, study_id, report, as_json)
 
 
 def tune_work(study: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Work on a study as a background process."""
-    from core import background
+    from core.runs import processes as background
     from core.store import Workspace
     from core.tuning.search import work
 
@@ -174,8 +182,6 @@ def _finish(space: Any, study_id: str, report: Path | None, as_json: bool) -> No
 
     study = tuning.read_study(space, study_id)
     if report is not None:
-        # By name: the engine knows the front end only as a program to start.
-        import_module("plain_app.report").write(space, study_id, report)
         log.print(f"Report written to {report}", markup=False)
     best, default = study.best, next((t for t in study.finished if t.number == 0), None)
     facts = {

@@ -6,23 +6,37 @@ data set, `write(dataset, path, mapping, resolution)`. Originals are only ever o
 nothing is unpickled, and a file appears under its name only when it is complete.
 """
 
-import os
-import shutil
-import tempfile
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
+from core.data.votes import Votes
 from core.errors import DatasetError, ExportError, PlainError, Problem
+from core.failpoints import failpoint
 from core.formats.archives import is_packed, unpacked
 from core.formats.findings import refuse
+from core.formats.limits import limited
 from core.formats.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
+from core.formats.original import Original, stamp_of
+from core.formats.placing import check_free, checksums, placing, record_of
 
-__all__ = ["ColumnMapping", "ReadResult", "detect", "guess_mapping", "read", "writable", "write"]
+__all__ = [
+    "ColumnMapping",
+    "ReadResult",
+    "detect",
+    "guess_mapping",
+    "read",
+    "require_free",
+    "with_votes",
+    "writable",
+    "write",
+]
 
 HEAD = 2**16
 PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
@@ -31,6 +45,7 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 FORMATS = (
     *("npz", "matlab", "arff", "huggingface", "parquet:parquet", "labelstudio", "cleanlab"),
     *("json_tables:JSONL", "json_tables:JSON", "svmlight", "delimited:TSV", "delimited:CSV"),
+    "picture_folders",
 )
 
 
@@ -58,14 +73,19 @@ def read(
     DatasetError
         With every reason at once; also for damaged files of any kind.
     """
-    path = Path(path)
+    path = _table_among_pictures(Path(path))
     shown = path.with_name(Path(name).name) if name and Path(name).name else path
     try:
-        head = _head(path)
-        if not is_packed(head):
-            return _read(path, shown, head, mapping)
-        with unpacked(path, shown.name) as inner:
-            return _read(inner, inner, _head(inner), mapping)
+        with limited(path):
+            stamp, head = stamp_of(path), _head(path)
+            if not is_packed(head):
+                result = _read(path, shown, head, mapping)
+            elif _holds_pictures_alone(path):
+                result = formats()["pictures"].read(path, mapping)
+            else:
+                with unpacked(path, shown.name) as inner:
+                    result = _read(inner, inner, _head(inner), mapping)
+        return _with_original(result, path.absolute(), shown.name, stamp)
     except PlainError:
         raise
     except OSError as error:
@@ -76,6 +96,26 @@ def read(
         raise _damaged(error) from error
 
 
+def with_votes(result: ReadResult, votes: Path | str) -> ReadResult:
+    """Return what was read with the votes of a table beside it (`Votes.from_table`).
+
+    Candidates are then the cells that a source said yes to; where the file has others, that is
+    told and the votes hold.
+    """
+    data = result.dataset
+    found = Votes.read(votes, data.ids, data.label_names)
+    problems = list(result.problems)
+    differ = int((found.candidates != data.candidates).sum())
+    if differ:
+        rule = f"{differ:,} cells are candidates in one of the file and the votes only"
+        problems.append(Problem(rule, "Candidates are the cells with a yes. Check the table."))
+    return replace(
+        result,
+        dataset=replace(data, candidates=found.candidates, votes=found),
+        problems=tuple(problems),
+    )
+
+
 def detect(path: Path | str) -> str:
     """Return the name of a file's format; look inside when it is packed."""
     path = Path(path)
@@ -83,7 +123,7 @@ def detect(path: Path | str) -> str:
         head = _head(path)
         if not is_packed(head):
             return _find(head, path).NAME
-        with unpacked(path, path.name) as inner:
+        with limited(path), unpacked(path, path.name) as inner:
             return _find(_head(inner), inner).NAME
     except OSError as error:
         refuse("the file cannot be read", "Check the path and its rights.", value=error.strerror)
@@ -96,26 +136,34 @@ def write(
     format: str | None = None,
     mapping: ColumnMapping | None = None,
     resolution: Resolution | None = None,
+    record: Mapping[str, Any] | None = None,
     force: bool = False,
+    per_item: bool = False,
 ) -> Path:
     """Write a data set, and its resolved labels when given, in the named format or by extension.
+
+    Table formats copy the columns of the file the data set was read from, as they came; `mapping`
+    names others, or another order. `record` says how it was made; with the checksums of all files
+    it goes beside them. `per_item` writes one row per instance, whatever the rows of the file were;
+    who said what is then in one column.
 
     Raises
     ------
     ExportError
-        When the target exists (unless `force`), the format cannot be written, or writing fails;
-        then nothing is left behind.
+        When the target exists (unless `force`), is a folder that is not our own export, the
+        format cannot be written, or writing fails; then nothing is changed.
     """
     path = Path(path)
     save, siblings = _writer(path, format)
-    taken = [one.name for one in (path, *siblings) if one.exists()]
-    if taken and not force:
-        hint = "Choose another name, or force."
-        raise ExportError("A file exists already.", ", ".join(taken), hint)
+    if per_item:
+        dataset, mapping = dataset.read_from(None), None
     try:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".plain-") as folder:
-            save(dataset, Path(folder) / path.name, mapping, resolution)
-            _move_all(Path(folder), path, siblings)
+        with placing(path, siblings, force=force) as folder:
+            save(dataset, folder / path.name, mapping, resolution)
+            failpoint("export.written")
+            if record is not None:
+                _write_record(folder, path.name, record)
+                failpoint("export.recorded")
     except PlainError:
         raise
     except Exception as error:
@@ -123,6 +171,18 @@ def write(
         hint = "Nothing was written. Check the folder, the free space and the names."
         raise ExportError(f"{path.name} cannot be written.", str(reason), hint) from error
     return path
+
+
+def require_free(path: Path | str, *, format: str | None = None, force: bool = False) -> None:
+    """Refuse early what `write` would refuse about the target and the format."""
+    check_free(Path(path), _writer(Path(path), format)[1], force=force)
+
+
+def _write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
+    files = checksums(folder)
+    about = {**record, "file": name, "sha256": files.get(name), "files": files}
+    text = json.dumps(about, indent=2, ensure_ascii=False)
+    record_of(folder / name).write_text(text, encoding="utf-8")
 
 
 @cache
@@ -142,7 +202,7 @@ def writable() -> dict[str, str]:
     """Return what can be written by the name of its format, each with its usual extension."""
     able = {name: one.EXTENSIONS for name, one in formats().items() if hasattr(one, "write")}
     own = {name: "".join(extensions[:1]) for name, extensions in able.items()}
-    return own | {name: ".csv" if name == "cleanlab-issues" else ".jsonl" for name in _flavours()}
+    return own | (import_module(f"{__name__}.records").EXTENSIONS if _flavours() else {})
 
 
 @cache
@@ -151,7 +211,7 @@ def _flavours() -> dict[str, Callable[..., None]]:
     if find_spec(f"{__name__}.records") is None:
         return {}
     records = import_module(f"{__name__}.records")
-    return {name: partial(records.write, name=name) for name in records.NAMES}
+    return {name: partial(records.write, name=name) for name in records.EXTENSIONS}
 
 
 def _head(path: Path) -> bytes:
@@ -161,8 +221,35 @@ def _head(path: Path) -> bytes:
         return file.read(HEAD)
 
 
+def _table_among_pictures(path: Path) -> Path:
+    """Return the table of a folder that has one beside its pictures, else the path itself."""
+    if not path.is_dir() or (path / "dataset_info.json").exists():
+        return path
+    from core.formats.picture_folders import table_in
+
+    return table_in(path) or path
+
+
+def _holds_pictures_alone(path: Path) -> bool:
+    from core.formats.picture_folders import is_picture_zip
+
+    return is_picture_zip(path)
+
+
 def _read(path: Path, shown: Path, head: bytes, mapping: ColumnMapping | None) -> ReadResult:
     return _find(head, shown).read(path, mapping)
+
+
+def _with_original(
+    result: ReadResult, path: Path, name: str, stamp: tuple[int, int] | None
+) -> ReadResult:
+    """Have the data set know its file where the columns of that can be copied."""
+    format = formats()[result.format]
+    has_columns = result.mapping is not None and hasattr(format, "cells")
+    if not has_columns and not hasattr(format, "TASKS_ARE_KEPT"):
+        return result
+    original = Original(path, name, result.format, result.mapping or ColumnMapping(), stamp)
+    return replace(result, dataset=result.dataset.read_from(original))
 
 
 def _find(head: bytes, path: Path) -> Format:
@@ -214,24 +301,3 @@ def _writer(path: Path, name: str | None) -> tuple[Callable[..., None], list[Pat
         )
     siblings: Any = getattr(chosen, "siblings", None)
     return save, siblings(path) if siblings else []
-
-
-def _move_all(folder: Path, path: Path, siblings: Sequence[Path]) -> None:
-    """Give complete files their names: those beside the main one first, the main one last."""
-    made = sorted(folder.iterdir(), key=lambda one: one.name == path.name)
-    for one in made:
-        _sync(one)
-    for stale in siblings:  # of the file that is replaced: they would be read with the new one
-        stale.unlink(missing_ok=True)
-    for one in made:
-        target = path.with_name(one.name)
-        if target.is_dir():
-            shutil.rmtree(target)
-        os.replace(one, target)
-
-
-def _sync(path: Path) -> None:
-    for one in path.rglob("*") if path.is_dir() else [path]:
-        if one.is_file():
-            with one.open("rb") as file:
-                os.fsync(file.fileno())

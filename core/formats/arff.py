@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
 from core.errors import ExportError
 from core.formats.arff_features import (
     attribute_features,
@@ -29,7 +29,7 @@ from core.formats.label_sets import RESOLVED, display_texts, is_numbering, resol
 from core.formats.limits import check_shape
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.sparse_rows import row_of
-from core.formats.text import number_texts, read_text
+from core.formats.text import number_texts, read_lines
 from core.formats.xml_text import attributes_named, load_xml, quoted_attribute
 
 NAME = "arff"
@@ -56,7 +56,7 @@ def siblings(path: Path) -> list[Path]:
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read the table, then tell labels from features by the XML, else by `-C n`."""
     findings = Findings()
-    table = parse(read_text(path, findings), findings)
+    table = parse(read_lines(path, findings), findings)
     place = _places(table)
     names = _label_names(path, table, mapping, findings)
     groups = {prefix: _group(prefix, names, place, findings) for prefix in (TRUTH, CANDIDATE)}

@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from core.dataset import Features
+from core.data.dataset import Features
 from core.formats.arff_text import Attribute, Table
-from core.formats.findings import Findings, refuse
-from core.formats.limits import check_shape
+from core.formats.findings import Findings
+from core.formats.limits import check_shape, check_size
 
-MAX_ONE_HOT = 2**28  # cells that nominal attributes may add to a dense table
+SPARSE_VALUE = 64  # bytes that a sparse value takes while tables are joined
 NO = ("0", "-1", "false", "no", "f", "n", "off")
 YES = ("1", "+1", "true", "yes", "t", "y", "on")
 MEANING = dict.fromkeys(NO, 0.0) | dict.fromkeys(YES, 1.0)
@@ -94,9 +94,10 @@ def _check_width(table: Table, columns: list[int]) -> None:
     nominal = [table.attributes[j].values or () for j in columns if _is_spelled_out(table, j)]
     n, width = table.numbers.shape[0], len(columns) + sum(len(values) for values in nominal)
     check_shape(n, width, 0)
-    if not sp.issparse(table.numbers) and n * width > MAX_ONE_HOT + table.numbers.size:
-        rule = "nominal attributes have too many values to become features"
-        refuse(rule, "Declare them as string, or drop them.", value=f"{width:,}")
+    is_sparse = sp.issparse(table.numbers)
+    added = SPARSE_VALUE * n * len(nominal) if is_sparse else 4 * n * width
+    fix = "Declare nominal attributes as string, or drop them."
+    check_size(added, f"the table of {width:,} features", fix)
 
 
 def _is_spelled_out(table: Table, column: int) -> bool:

@@ -7,7 +7,7 @@ sparse file costs what it stores. Written here because a refusal has to name row
 
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,8 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from core.formats.findings import Findings, refuse
-from core.formats.limits import MAX_FEATURES, check_shape
+from core.formats.limits import MAX_FEATURES, check_shape, check_size
 
+TEXT = 64  # bytes of a text
 NUMERIC = ("numeric", "real", "integer")
 TEXTUAL = ("string", "date")
 HEADER = re.compile(r"@(relation|attribute|data)\b[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
@@ -54,9 +55,9 @@ class Table:
     texts: dict[int, list[str]] = field(default_factory=dict)
 
 
-def parse(text: str, findings: Findings) -> Table:
-    """Return the table in this text; what is wrong with it goes to `findings`."""
-    lines = enumerate(text.split("\n"), start=1)
+def parse(text: Iterable[str], findings: Findings) -> Table:
+    """Return the table in these lines; what is wrong with it goes to `findings`."""
+    lines = enumerate(text, start=1)
     table = _header(lines, findings)
     findings.stop_if_fatal()
     if not table.attributes:
@@ -67,7 +68,7 @@ def parse(text: str, findings: Findings) -> Table:
         if line and not line.startswith("%"):
             rows.add(number, line)
     findings.stop_if_fatal()
-    table.numbers, table.texts = rows.numbers(), rows.texts
+    table.numbers, table.texts = rows.numbers(), rows.texts()
     return table
 
 
@@ -162,7 +163,9 @@ class _Rows:
     def __init__(self, attributes: Sequence[Attribute], findings: Findings) -> None:
         self.attributes, self.findings = attributes, findings
         self.decoders = [_decoder(attribute) for attribute in attributes]
-        self.texts: dict[int, list[str]] = {j: [] for j, a in enumerate(attributes) if a.is_text}
+        self.given: dict[int, dict[int, str]] = {}  # by attribute and row: texts
+        for j in (j for j, attribute in enumerate(attributes) if attribute.is_text):
+            self.given[j] = {}
         self.is_sparse: bool | None = None
         self.values, self.columns, self.counts = array("f"), array("q"), array("q")
 
@@ -176,8 +179,9 @@ class _Rows:
             self._report(number, columns, cells)
             return
         self._store(columns, numbers)
-        for j, texts in self.texts.items():
-            texts.append((dict(zip(columns, cells, strict=True)).get(j)) or "")
+        for j, cell in zip(columns, cells, strict=True) if self.given else ():
+            if cell and j in self.given:
+                self.given[j][len(self.counts) - 1] = cell
 
     def _split(self, number: int, line: str) -> tuple[Sequence[int], Sequence[Token]]:
         """Return the columns and cells of a row, or of none when it has the wrong count."""
@@ -235,6 +239,12 @@ class _Rows:
                     rule, fix = "the value must be one the attribute declares", "Declare it."
                 found = "?" if cell is None else cell
                 self.findings.add(rule, fix, fatal=True, row=number, column=name, value=found)
+
+    def texts(self) -> dict[int, list[str]]:
+        """Return the texts of every row, by attribute; those not given are empty."""
+        n = len(self.counts)
+        check_size(TEXT * n * len(self.given), f"{len(self.given):,} attributes of text")
+        return {j: [given.get(i, "") for i in range(n)] for j, given in self.given.items()}
 
     def numbers(self) -> Any:
         """Return what was stored as (n, attributes) float32, dense or CSR."""

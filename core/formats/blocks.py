@@ -6,7 +6,7 @@ columns. Wide, mostly empty tables are kept sparse.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -16,11 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from core.dataset import Features
+from core.data.dataset import Features
+from core.formats.limits import check_size
 
 BLOCK_ROWS = 8192
 MIN_SPARSE_WIDTH = 100
 MAX_SPARSE_DENSITY = 0.1
+SPARSE_VALUE = 8  # bytes of a value and its column
 
 Columns = Sequence[npt.NDArray[Any]]
 _SHARE = 16  # columns a thread copies at a time
@@ -72,6 +74,7 @@ class RowBlock:
 
 def _reserved(width: int, rows: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return memory of pyarrow's, which it keeps from one reading for the next."""
+    check_size(width * rows * np.dtype(dtype).itemsize)
     memory = pa.allocate_buffer(width * rows * np.dtype(dtype).itemsize)
     return np.frombuffer(memory, dtype).reshape(width, rows)
 
@@ -89,10 +92,14 @@ class FeatureBlock:
         self._width, self._rows = width, rows
         self._dense: RowBlock | None = None
         self._sparse: list[sp.csr_array] = []
+        self._stored = 0  # values in them
 
     def add(self, columns: Columns) -> None:
         if self._dense is None and (self._sparse or self._is_sparse(columns)):
-            self._sparse += _sparse_rows(columns)
+            for rows in _sparse_rows(columns):
+                self._stored += rows.nnz
+                check_size(SPARSE_VALUE * self._stored)
+                self._sparse.append(rows)
             return
         if self._dense is None:
             self._dense = RowBlock(self._width, np.float32, self._rows)
@@ -112,7 +119,7 @@ class FeatureBlock:
         return bool(filled < MAX_SPARSE_DENSITY * self._width * len(columns[0][:BLOCK_ROWS]))
 
 
-def _sparse_rows(columns: Columns) -> list[sp.csr_array]:
-    starts = range(0, len(columns[0]), BLOCK_ROWS)
-    blocks = (np.array([column[i : i + BLOCK_ROWS] for column in columns]) for i in starts)
-    return [sp.csr_array(block.T) for block in blocks]
+def _sparse_rows(columns: Columns) -> Iterator[sp.csr_array]:
+    for i in range(0, len(columns[0]), BLOCK_ROWS):
+        block = np.array([column[i : i + BLOCK_ROWS] for column in columns], np.float32)
+        yield sp.csr_array(block.T)

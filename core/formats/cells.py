@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 MAX_LIST_TEXT = 100_000
 YES = {"1", "1.0", "true", "t", "yes", "y", "x"}
+WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n"}
 
 
@@ -60,10 +61,26 @@ def parse_number(cell: str, decimal: str = ".") -> float | None:
         return None
 
 
+def parse_word(cell: str) -> float | None:
+    """Return 1 or 0 for true, false, yes or no; NaN for an empty cell, None for anything else."""
+    text = cell.strip().casefold()
+    return WORDS.get(text, float("nan") if not text else None)
+
+
 def parse_flag(cell: Any) -> int | None:
     """Return 1 or 0 for a cell that offers a label or not, None when it says neither."""
     text = "" if cell is None else str(cell).strip().casefold()
     return 1 if text in YES else 0 if text in NO or not text else None
+
+
+def parse_marks(cell: Any) -> list[int] | None:
+    """Return the flags of a cell, several where somebody was asked more than once; none if empty.
+
+    None when it says neither yes nor no.
+    """
+    parts = [part for part in str("" if cell is None else cell).split(",") if part.strip()]
+    marks = [parse_flag(part) for part in parts]
+    return None if None in marks else [mark or 0 for mark in marks]
 
 
 def parse_numbers(cell: Any) -> npt.NDArray[np.float32]:

@@ -1,7 +1,9 @@
 """cleanlab's lists as one JSON object, and its table of label issues.
 
 Owns `{"labels": [[0,2],[],[1]], "features": [[...]], "label_names": [...]}`: given labels are our
-candidates, `pred_probs` our confidences. The issues table is written only.
+candidates, `pred_probs` the networks' predictions, made without an instance's own labels under
+`studio`, as cleanlab wants them. (Confidences are 0 outside the candidates: taken for predictions
+they would agree with every given label.) The issues table is written only.
 """
 
 import csv
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Features, Labels
+from core.data.dataset import CandidateDataset, Features, Labels
 from core.formats.findings import Findings, refuse
 from core.formats.json_text import features_of_rows, load_json
 from core.formats.label_sets import (
@@ -55,7 +57,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     given = {k: _sets(content[k], k, findings) for k in ("labels", "truth") if k in content}
     findings.stop_if_fatal()
     names = _names(content, "label_names") or _numbered(given)
-    if "resolved" in content or "pred_probs" in content:
+    if "resolved" in content or "confidences" in content:
         findings.add(RESOLVED.message, RESOLVED.fix)
     labels = {key: _matrix(sets, len(names), key) for key, sets in given.items()}
     dataset = CandidateDataset(
@@ -143,7 +145,9 @@ def write(
         content["feature_names"] = list(dataset.feature_names)
     if resolution is not None:
         content["resolved"] = sets_of(resolution.labels, numbers)
-        content["pred_probs"] = np.asarray(resolution.confidences, np.float32).tolist()
+        content["confidences"] = np.asarray(resolution.confidences, np.float32).tolist()
+        if resolution.predictions is not None:
+            content["pred_probs"] = np.asarray(resolution.predictions, np.float32).tolist()
     content |= {"display": display_texts(dataset), "features": _listed(dataset.features)}
     path.write_text(json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 

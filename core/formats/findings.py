@@ -1,6 +1,6 @@
 """What a reader has to say about a file: every problem at once, repeats capped.
 
-Owns collecting and refusing. What is wrong with a data set as such belongs to `core.dataset`.
+Owns collecting and refusing. What is wrong with a data set as such belongs to `core.data.dataset`.
 """
 
 from collections import Counter
@@ -9,6 +9,7 @@ from typing import NoReturn
 from core.errors import DatasetError, Problem
 
 MAX_REPEATS = 20
+MAX_FATAL = 100_000
 
 Place = int | str | None
 
@@ -19,6 +20,7 @@ class Findings:
     def __init__(self) -> None:
         self._problems: list[Problem] = []
         self._counts: Counter[tuple[str, str, bool]] = Counter()
+        self._n_fatal = 0
 
     def add(
         self,
@@ -31,18 +33,33 @@ class Findings:
         value: object = None,
     ) -> None:
         self._counts[message, fix, fatal] += 1
+        self._n_fatal += fatal
         if self._counts[message, fix, fatal] <= MAX_REPEATS:
             found = None if value is None else shortened(value)
             self._problems.append(Problem(message, fix, fatal, row, column, found))
+        if self.is_full:  # nobody would wait for the rest
+            self.stop_if_fatal()
+
+    @property
+    def is_full(self) -> bool:
+        return self._n_fatal > MAX_FATAL
 
     def problems(self) -> tuple[Problem, ...]:
         """Return what was found; more than 20 of a kind are counted, not listed."""
         more = [
-            Problem(f"{count - MAX_REPEATS:,} more times: {message}", fix, fatal)
+            Problem(
+                f"{count - MAX_REPEATS:,} more times: {message}",
+                fix,
+                fatal,
+                count=count - MAX_REPEATS,
+                repeats=message,
+            )
             for (message, fix, fatal), count in self._counts.items()
             if count > MAX_REPEATS
         ]
-        return (*self._problems, *more)
+        rule = f"reading stopped after {MAX_FATAL:,} problems"
+        stopped = [Problem(rule, "Correct these first.", True)] if self.is_full else []
+        return (*self._problems, *more, *stopped)
 
     def stop_if_fatal(self) -> None:
         """Raise a DatasetError with everything found when any of it is fatal."""

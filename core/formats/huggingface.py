@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
 from core.errors import PlainError
 from core.formats.findings import Findings, refuse
 from core.formats.json_text import features_of_rows, record_features

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from core.dataset import Features
+from core.data.dataset import Features
 from core.formats.findings import Findings, refuse
-from core.formats.limits import check_shape
+from core.formats.limits import check_shape, check_size
 from core.formats.sparse_rows import checked_csr, row_of
-from core.formats.text import as_float32, read_text
+from core.formats.text import as_float32, decoded
 
 
 def load_json(path: Path, findings: Findings) -> Any:
     """Return the parsed file; refuse what is not JSON or is nested too deep."""
+    check_size(path.stat().st_size)
+    raw = path.read_bytes()
+    check_size(_parsed_size(raw), "parsed JSON")
     try:
-        return json.loads(read_text(path, findings))
+        return json.loads(decoded(raw, findings))
     except RecursionError:
         refuse("JSON may be nested a few levels deep only", "Check how the file was made.")
     except json.JSONDecodeError as error:
@@ -26,6 +29,11 @@ def load_json(path: Path, findings: Findings) -> Any:
         refuse(f"the file must be JSON: {error.msg}", fix, row=error.lineno, column=error.colno)
     except ValueError as error:
         refuse("numbers in JSON must be of ordinary length", "Correct the number.", value=error)
+
+
+def _parsed_size(raw: bytes) -> int:
+    """Return about how many bytes JSON takes as Python objects, which may be thirty times more."""
+    return len(raw) + 32 * raw.count(b",") + 64 * (raw.count(b"{") + raw.count(b"["))
 
 
 def write_json_list(path: Path, items: Iterable[Any]) -> None:
@@ -65,7 +73,9 @@ def features_of_rows(rows: Sequence[Any]) -> Features:
     if len(lengths) != 1 or -1 in lengths:
         rule = "every instance must have a list of equally many features"
         refuse(rule, "Give each the same length.", value=sorted(lengths)[:5])
-    check_shape(len(rows), lengths.pop(), 0)
+    width = lengths.pop()
+    check_shape(len(rows), width, 0)
+    check_size(4 * len(rows) * width, "the features")
     features: Features = _numbers(rows)
     return features
 

@@ -4,16 +4,17 @@ Also what writers share: which names are mere numbering, what a cell's label and
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable, Sequence, Set
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from core.dataset import CandidateDataset, Labels
+from core.data.dataset import CandidateDataset, Labels
 from core.errors import Problem
 from core.formats.findings import Findings
-from core.formats.limits import check_shape
+from core.formats.limits import MAX_LABELS, check_shape, check_size
 
 T = TypeVar("T")
 
@@ -28,6 +29,43 @@ RESOLVED = Problem(
     "the file is an export: its candidates are read, its resolved labels and confidences are not",
     "Nothing to do, unless the resolved labels should be the new candidates: then rename them.",
 )
+
+
+class LabelSets:
+    """The labels of n instances: every name is kept once, whoever has it has its number."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._numbers: dict[str, int] = {}
+        self._rows, self._labels = array("i"), array("i")
+
+    def numbers(self, names: Iterable[str]) -> "array[int]":
+        """Return the numbers of these names; new ones get the next."""
+        known = self._numbers
+        numbers = array("i", [known.setdefault(name, len(known)) for name in names])
+        if len(known) > MAX_LABELS:
+            check_shape(0, 0, len(known))
+        return numbers
+
+    def add(self, row: int, numbers: "array[int]") -> None:
+        self._labels.extend(numbers)
+        self._rows.extend(array("i", [row]) * len(numbers))
+        check_size(16 * len(self._rows), "the list of all labels")
+
+    @property
+    def names(self) -> Set[str]:
+        return self._numbers.keys()
+
+    def matrix(self, label_names: Sequence[str]) -> Labels:
+        """Return the (n, L) matrix; names that are not labels are left out."""
+        check_shape(self.n, 0, len(label_names))
+        matrix = np.zeros((self.n, len(label_names)), np.uint8)
+        place = {name: j for j, name in enumerate(label_names)}
+        columns = np.array([place.get(name, -1) for name in self._numbers], np.intc)
+        if self._rows:
+            found = columns[np.frombuffer(self._labels, np.intc)]
+            matrix[np.frombuffer(self._rows, np.intc)[found >= 0], found[found >= 0]] = 1
+        return matrix
 
 
 def matrix_of(sets: Sequence[Iterable[int]], n_labels: int) -> Labels:

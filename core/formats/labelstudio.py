@@ -16,33 +16,38 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.dataset import CandidateDataset, Features
-from core.errors import ExportError
+from core.data.dataset import CandidateDataset, Features
+from core.formats.answers import Answers
 from core.formats.findings import Findings, refuse
-from core.formats.json_text import features_of_rows, load_json, record_features, write_json_list
+from core.formats.json_text import features_of_rows, load_json
 from core.formats.label_sets import (
     RESOLVED,
-    decided_labels,
-    display_texts,
-    image_column,
     matrix_of_names,
-    sets_of,
 )
+from core.formats.labelstudio_tasks import write
+from core.formats.labelstudio_words import (
+    CONFIDENCE,
+    FEATURE_KEYS,
+    NAME,
+    OWN_KEYS,
+    is_ours,
+    objects,
+    siblings,
+)
+from core.formats.limits import check_size
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.text_features import word_features
-from core.formats.xml_text import attributes_named, load_xml, quoted_attribute
+from core.formats.xml_text import attributes_named, load_xml
 
-NAME = "labelstudio"
+__all__ = ["EXTENSIONS", "NAME", "read", "siblings", "sniff", "write"]
+
 EXTENSIONS = (".json",)
 
-CHOICES = "labels"  # the name of the <Choices> control, the results' `from_name`
-MODEL = "plain"
-FEATURE_KEYS = ("embedding", "features")
-OWN_KEYS = (*FEATURE_KEYS, "candidates", "truth", "instance_id")
-CONFIDENCE = "conf_"
+TASKS_ARE_KEPT = True  # an export is the file's own tasks, with ours added
 MIN_KEYS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 LABEL_KEYS = ("labels", "label", "choices", "choice", "class", "category", "sentiment")
 MAX_KEYS = 2_000
+TEXT = 64  # bytes of a field
 LIST = re.compile(rb"\s*\[\s*\{")
 TASK_LISTS = re.compile(rb'"(annotations|predictions|completions)"\s*:\s*\[')
 TASK_PARTS = re.compile(rb'"(data|result|completed_by|was_cancelled|model_version)"\s*:')
@@ -54,7 +59,8 @@ class Item:
 
     id: str | None
     data: dict[str, Any]
-    choices: dict[str, list[str]] = field(default_factory=dict)  # by source
+    choices: dict[str, list[str]] = field(default_factory=dict)  # of annotations, predictions
+    said: list[tuple[str, list[str]]] = field(default_factory=list)  # by source, where it is named
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -65,11 +71,6 @@ def sniff(head: bytes, path: Path) -> bool:
     return bool(LIST.match(head)) and (is_min or is_full)
 
 
-def siblings(path: Path) -> list[Path]:
-    """Return the labelling config that belongs to a file of this format."""
-    return [path.with_name(f"{path.stem}.config.xml")]
-
-
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read tasks; what is assumed about them is said in the problems."""
     findings = Findings()
@@ -77,17 +78,38 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     findings.stop_if_fatal()
     if any(item.choices and "candidates" in item.data for item in items):
         findings.add(RESOLVED.message, RESOLVED.fix)
-    offered = [_offered(item, i, findings) for i, item in enumerate(items)]
+    answers = _answers(items)
+    offered = [
+        _offered(item, findings)
+        if answers is None
+        else [n for _, names in item.said for n in names]
+        for item in items
+    ]
     truth = _truth(items, findings)
     names = _label_names(siblings(path)[0], [*offered, *(truth or ())])
     display = _display(items, names)
     features, feature_names = _features(items, display, mapping, findings)
     candidates = matrix_of_names(offered, names, findings, "a candidate")
+    votes = None if answers is None else answers.votes(len(items), names)
     truths = None if truth is None else matrix_of_names(truth, names, findings, "a true label")
     findings.stop_if_fatal()
     ids = _ids(items, findings)
-    dataset = CandidateDataset(features, candidates, names, ids, feature_names, truths, display)
+    dataset = CandidateDataset(
+        features, candidates, names, ids, feature_names, truths, display, votes=votes
+    )
     return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def _answers(items: Sequence[Item]) -> Answers | None:
+    """Return who said what, if several are named; a file of ours states its candidates instead."""
+    sources = {who for item in items for who, _ in item.said}
+    if len(sources) < 2 or any("candidates" in item.data for item in items):
+        return None
+    answers = Answers()
+    for i, item in enumerate(items):
+        for who, names in item.said:
+            answers.add(i, who, names)
+    return answers
 
 
 def _items(tasks: Any, findings: Findings) -> list[Item]:
@@ -104,24 +126,33 @@ def _items(tasks: Any, findings: Findings) -> list[Item]:
 
 
 def _item(task: dict[str, Any], findings: Findings) -> Item:
-    annotations = _objects(task.get("annotations", task.get("completions")))
+    annotations = objects(task.get("annotations", task.get("completions")))
     counted = [a for a in annotations if not a.get("was_cancelled")]
-    choices = {}
-    for source, answers in (("annotations", counted), ("predictions", task.get("predictions"))):
-        if found := _objects(answers):
-            choices[source] = [c for a in found for c in _choices(a.get("result"), findings)]
+    choices, said = {}, []
+    guesses = [one for one in objects(task.get("predictions")) if not is_ours(one, task)]
+    for kind, answers in (("annotations", counted), ("predictions", guesses)):
+        if found := objects(answers):
+            each = [list(_choices(a.get("result"), findings)) for a in found]
+            choices[kind] = [name for names in each for name in names]
+            named = ((_source(a), names) for a, names in zip(found, each, strict=True))
+            said += [(who, names) for who, names in named if who is not None]
     if cancelled := len(annotations) - len(counted):
-        findings.add("cancelled annotations were left out", "Nothing to do.", value=cancelled)
+        for _ in range(cancelled):
+            findings.add("cancelled annotations were left out", "Nothing to do.")
     key = task.get("id")
-    return Item(None if key is None else str(key), task["data"], choices)
+    return Item(None if key is None else str(key), task["data"], choices, said)
 
 
-def _objects(given: Any) -> list[dict[str, Any]]:
-    return [o for o in given if isinstance(o, dict)] if isinstance(given, list) else []
+def _source(answer: dict[str, Any]) -> str | None:
+    """Return who annotated or predicted: a number, an e-mail address, a model's version."""
+    who = answer.get("completed_by", answer.get("model_version"))
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("username") or who.get("id")
+    return None if who is None or isinstance(who, list | dict) else str(who)
 
 
 def _choices(results: Any, findings: Findings) -> Iterator[str]:
-    for result in _objects(results):
+    for result in objects(results):
         value = result.get("value")
         if result.get("type") == "choices" and isinstance(value, dict):
             yield from _texts(value.get("choices"))
@@ -149,7 +180,10 @@ def _min_items(records: list[dict[str, Any]], findings: Findings) -> list[Item]:
         data = {k: v for k, v in record.items() if k != key and k not in MIN_KEYS}
         task = str(record.get("id", i))
         item = items.setdefault(task, Item(task, data, {"annotations": []}))
-        item.choices["annotations"] += _texts(record.get(key))
+        names = _texts(record.get(key))
+        item.choices["annotations"] += names
+        if isinstance(who := record.get("annotator"), int | str):
+            item.said.append((str(who), names))
     return list(items.values())
 
 
@@ -171,14 +205,14 @@ def _min_label_key(records: list[dict[str, Any]]) -> str:
     return named[0] if named else before[-1]
 
 
-def _offered(item: Item, row: int, findings: Findings) -> list[str]:
+def _offered(item: Item, findings: Findings) -> list[str]:
     if "candidates" in item.data:
         return _texts(item.data["candidates"])
     if "annotations" in item.choices:
         return item.choices["annotations"]
     if "predictions" in item.choices:
         fix = "Nothing to do, unless an annotator should have the last word."
-        findings.add("no annotation: the predictions are its candidates", fix, row=row)
+        findings.add("no annotation: the predictions are its candidates", fix, row=item.id)
     return item.choices.get("predictions", [])
 
 
@@ -215,6 +249,7 @@ def _display(items: list[Item], names: Sequence[str]) -> pd.DataFrame | None:
     keys = dict.fromkeys(key for item in items for key in item.data if key not in hidden)
     if len(keys) > MAX_KEYS:
         refuse(f"tasks may have up to {MAX_KEYS:,} fields", "Drop some.", value=f"{len(keys):,}")
+    check_size(TEXT * len(keys) * len(items), f"{len(items):,} tasks with {len(keys):,} fields")
     columns = {key: [_shown(item.data.get(key)) for item in items] for key in keys}
     return pd.DataFrame(columns) if columns else None
 
@@ -255,102 +290,3 @@ def _text_column(display: pd.DataFrame | None) -> str | None:
         for key, column in display.items()
     }
     return "text" if "text" in lengths else max(lengths, key=lambda key: lengths[key])
-
-
-def write(
-    dataset: CandidateDataset,
-    path: Path,
-    mapping: ColumnMapping | None = None,
-    resolution: Any = None,
-) -> None:
-    """Write import JSON, and the labelling config the project needs to show it."""
-    display = display_texts(dataset)
-    own = [key for key in display if key in OWN_KEYS or key.startswith(CONFIDENCE)]
-    if own:
-        raise ExportError("These columns clash with fields of this program.", repr(own), "Rename.")
-    to_name, tag = _shown_field(display)
-    siblings(path)[0].write_text(_config(dataset.label_names, to_name, tag), "utf-8")
-    write_json_list(path, _tasks(dataset, display, to_name, resolution))
-
-
-def _shown_field(display: dict[str, list[str]]) -> tuple[str, str]:
-    image = image_column(display)
-    texts = [key for key in ("text", *display) if key in display]
-    return (image, "Image") if image is not None else ([*texts, "instance_id"][0], "Text")
-
-
-def _config(label_names: Sequence[str], shown: str, tag: str) -> str:
-    field_name = quoted_attribute(shown)
-    choices = "".join(f"    <Choice value={quoted_attribute(name)}/>\n" for name in label_names)
-    return (
-        f"<View>\n  <{tag} name={field_name} value={quoted_attribute('$' + shown)}/>\n"
-        f'  <Choices name="{CHOICES}" toName={field_name} choice="multiple">\n'
-        f"{choices}  </Choices>\n</View>\n"
-    )
-
-
-def _tasks(
-    dataset: CandidateDataset, display: dict[str, list[str]], to_name: str, resolution: Any
-) -> Iterator[dict[str, Any]]:
-    candidates = sets_of(dataset.candidates, dataset.label_names)
-    truth = None if dataset.truth is None else sets_of(dataset.truth, dataset.label_names)
-    for i, instance in enumerate(dataset.ids):
-        data: dict[str, Any] = {"instance_id": instance}
-        data |= {key: texts[i] for key, texts in display.items()}
-        data |= {"candidates": candidates[i], **_confidences(dataset, resolution, i)}
-        if truth is not None:
-            data["truth"] = truth[i]
-        data["features"] = record_features(dataset.features, i)
-        # Data last: whoever looks at the beginning of the file sees that these are tasks.
-        yield {
-            "id": i + 1,
-            "annotations": _annotations(dataset, resolution, i, to_name),
-            "predictions": _predictions(dataset, resolution, i, to_name),
-            "data": data,
-        }
-
-
-def _confidences(dataset: CandidateDataset, resolution: Any, row: int) -> dict[str, float]:
-    if resolution is None:
-        return {}
-    return {
-        f"{CONFIDENCE}{dataset.label_names[j]}": float(resolution.confidences[row, j])
-        for j in np.flatnonzero(dataset.candidates[row]).tolist()
-    }
-
-
-def _predictions(
-    dataset: CandidateDataset, resolution: Any, row: int, to_name: str
-) -> list[dict[str, Any]]:
-    """Return what the model resolved, and how sure it is of its verdicts on the candidates."""
-    if resolution is None:
-        return []
-    labels, offered = resolution.labels[row] > 0, dataset.candidates[row] > 0
-    sure = np.where(labels, resolution.confidences[row], 1 - resolution.confidences[row])[offered]
-    names = [dataset.label_names[j] for j in np.flatnonzero(labels).tolist()]
-    certainty = float(sure.mean()) if len(sure) else 1.0
-    return [
-        {"model_version": MODEL, "score": certainty, "result": [_result(names, to_name)]},
-    ]
-
-
-def _annotations(
-    dataset: CandidateDataset, resolution: Any, row: int, to_name: str
-) -> list[dict[str, Any]]:
-    """Return one annotation per annotator and day: the labels decided to be true."""
-    decided = decided_labels(dataset, resolution, row)
-    return [_annotation(who, when, names, to_name) for (who, when), names in decided.items()]
-
-
-def _annotation(annotator: str, date: str, names: list[str], to_name: str) -> dict[str, Any]:
-    # Label Studio knows its users by number; any other name is kept as a remark.
-    who = {"completed_by": int(annotator)} if annotator.isdecimal() else {}
-    remark = {"meta": {"text": [f"decided by {annotator} on {date}"]}}
-    flags = {"was_cancelled": False, "ground_truth": False}
-    dates = {"created_at": date, "updated_at": date}
-    return {**who, **flags, **dates, "result": [{**_result(names, to_name), **remark}]}
-
-
-def _result(names: list[str], to_name: str) -> dict[str, Any]:
-    where = {"id": "r1", "from_name": CHOICES, "to_name": to_name, "type": "choices"}
-    return {**where, "value": {"choices": names}}

@@ -4,6 +4,7 @@ Owns `ColumnMapping`: guessed by `core.formats.guessing`, overridden by a caller
 used again to write the same columns in the same order. Refuses one column in two roles.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.dataset import CandidateDataset, Labels
+from core.data.dataset import CandidateDataset, Labels
 from core.errors import DatasetError, Problem
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ LABEL_PREFIXES = ("label_", "candidate_", "label:", "labels_")
 TRUTH_PREFIXES = ("truth_", "true_")
 FEATURE_PREFIX = "feature_"
 OUTCOME_PREFIXES = ("resolved_", "conf_", "reason_")
+NO_LABEL = (
+    *("-", "--", "none", "no label", "no_label", "nolabel", "no labels", "unknown", "unlabeled"),
+    *("unlabelled", "n/a", "na", "nan", "null", "nil"),
+)
 
 
 class ColumnMapping(BaseModel):
@@ -32,16 +37,42 @@ class ColumnMapping(BaseModel):
 
     id: str | None = Field(None, description="Column that names the instances.")
     labels: tuple[str, ...] = Field(
-        (), description="One column per label; or the one with label sets; or (label, value)."
+        (), description="One column per label; or those with label sets; or (label, value)."
     )
-    layout: Literal["one_hot", "delimited", "long"] = "one_hot"
+    layout: Literal["one_hot", "delimited", "long", "answers"] = "one_hot"
+    row: Literal["item", "view", "people"] = Field(
+        "item",
+        description="What one row is: an item; one person's view of an item; an item with a "
+        "column (or several) per person. People are sources: raters, models, rules.",
+    )
+    source: str | None = Field(
+        None,
+        description="Column that names the source of a view; or the list of an item's sources.",
+    )
+    sources: tuple[str, ...] = Field(
+        (), description="With a column per person: the source of each column in `labels`."
+    )
+    answers: Literal["by_source", "lists", "objects", "counts", "parallel"] | None = Field(
+        None,
+        description="How a cell holds all answers: {source: labels}, a list per source, objects "
+        "with a label and perhaps a source, {label: how many}, or a list beside that in `source`.",
+    )
+    no_label: tuple[str, ...] = Field(
+        NO_LABEL, description="Words that stand for no label, in any case of letters."
+    )
+    numbered_from: Literal[0, 1] | None = Field(
+        None, description="Cells hold class numbers; this is the number of the first label name."
+    )
     delimiter: str | None = Field(
         None, min_length=1, max_length=8, description="Between label names; none for lists."
     )
-    label_style: Literal["0/1", "-1/1", "true/false"] = "0/1"
+    label_style: Literal["0/1", "-1/1", "true/false", "probability", "count"] = "0/1"
     label_names: tuple[str, ...] = Field((), description="All labels, where columns do not say.")
     features: tuple[str, ...] = ()
-    feature_layout: Literal["columns", "list", "text"] = "columns"
+    feature_layout: Literal["columns", "list", "text", "encoded"] = "columns"
+    encode: dict[str, str] = Field(
+        default_factory=dict, description="Encoder of each column of texts or pictures."
+    )
     text: str | None = Field(None, description="Display column with the text a person reads.")
     image: str | None = Field(None, description="Display column with a picture's path or address.")
     truth: tuple[str, ...] = ()
@@ -51,6 +82,8 @@ class ColumnMapping(BaseModel):
     numeric_id: bool = Field(False, description="Whether ids are integers in the file.")
     separator: Literal[",", ";", "\t", "|"] | None = Field(None, description="Of a CSV file.")
     decimal: Literal[".", ","] = Field(".", description="Decimal mark of a CSV file.")
+    header: bool = Field(True, description="Whether a CSV file begins with the columns' names.")
+    keyed: bool = Field(False, description="Whether a JSON file is one object of objects by id.")
     bom: bool = Field(False, description="Whether a CSV file begins with a byte-order mark.")
     reasons: dict[str, str] = Field(default_factory=dict, description="Why each role was guessed.")
 
@@ -62,28 +95,29 @@ class ColumnMapping(BaseModel):
 
     @model_validator(mode="after")
     def _one_role_each(self) -> Self:
-        id_column = () if self.id is None else (self.id,)
+        # An id that is a text is shown, and read, as well.
+        id_column = tuple(name for name in (self.id, self.source) if name not in (None, self.text))
         features = () if self.feature_layout == "text" else self.features  # text is shown too
         given = [*id_column, *self.labels, *features, *self.truth, *self.display]
-        twice = sorted({name for name in given if given.count(name) > 1}) if _repeats(given) else []
+        twice = sorted(name for name, count in Counter(given).items() if count > 1)
         if twice:
             raise ValueError(f"a column can have one role only; two were given to {twice[:20]}")
         if self.layout == "long" and (self.id is None or len(self.labels) not in (1, 2)):
             raise ValueError("the long layout needs an id column and labels=(label, value)")
-        if self.layout == "delimited" and len(self.labels) > 1:
-            raise ValueError("the delimited layout has one column of label sets")
+        if self.layout == "answers" and len(self.labels) > 1:
+            raise ValueError("one column holds the answers of all sources")
+        if self.layout == "delimited" and self.row == "view" and len(self.labels) > 1:
+            raise ValueError("a view has one column of labels")
+        if self.row == "people" and len(self.sources) != len(self.labels):
+            raise ValueError("with a column per person, `sources` names that of each label column")
         return self
 
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that has a role, once."""
-        one = (self.id, self.text, self.image)
+        one = (self.id, self.source, self.text, self.image)
         many = (*self.labels, *self.features, *self.truth, *self.display)
         return tuple(dict.fromkeys([*(name for name in one if name is not None), *many]))
-
-    @property
-    def label_prefix(self) -> str:
-        return _shared_prefix(self.labels, LABEL_PREFIXES)
 
     def save(self, path: Path | str) -> None:
         """Write this mapping as JSON."""
@@ -116,6 +150,8 @@ class Resolution(Protocol):
     def reasons(self) -> npt.NDArray[np.unsignedinteger[Any]]: ...
     @property
     def reason_texts(self) -> tuple[str, ...]: ...
+    @property
+    def predictions(self) -> npt.NDArray[np.float32] | None: ...
 
 
 @dataclass(frozen=True)
@@ -149,10 +185,6 @@ def _shared_prefix(columns: tuple[str, ...], prefixes: tuple[str, ...]) -> str:
         if all(name.startswith(prefix) for name in columns):
             return prefix
     return ""
-
-
-def _repeats(names: list[str]) -> bool:
-    return len(set(names)) != len(names)
 
 
 def _mapping_error(error: ValidationError) -> DatasetError:

@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
 from core.errors import ExportError
 from core.formats.findings import Findings, refuse
 from core.formats.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
-from core.formats.limits import check_shape
+from core.formats.limits import check_shape, size_limit
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.npz import load_arrays
 from core.formats.sparse_rows import checked_csr
@@ -37,7 +37,7 @@ CANDIDATES = ("partial_labels", "candidate_labels", "train_p_target", "p_target"
 TEXTS = ("label_names", "ids", "feature_names", "display_names", "display_values")
 RESOLVED_KEY = "resolved_labels"
 DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
-SECONDS = 9.0  # of the processor, for a small file; decoding takes well under one
+SECONDS = 6.0  # of the processor, for a small file; decoding takes well under one
 PATIENCE = 6  # times that on the clock, for a busy machine
 SECONDS_PER_BYTE = 1 / 4e6
 MAX_VARIABLE = 2**31 - 2**16  # bytes a v5 file can hold in one variable
@@ -92,7 +92,8 @@ def decoded(path: Path) -> Variables:
 def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
     """Run the decoder as a child, which a damaged file may crash or stall without harm."""
     script = Path(__file__).with_name("matlab_decoder.py")
-    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), *wanted]
+    limit = str(size_limit())
+    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), limit, *wanted]
     seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
     try:
         child = subprocess.run(

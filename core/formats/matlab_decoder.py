@@ -1,9 +1,10 @@
 """Decodes a MATLAB file into a plain npz: run as a program of its own, never imported by readers.
 
-    python -I matlab_decoder.py FILE.mat OUT.npz NAME NAME ...
+    python -I matlab_decoder.py FILE.mat OUT.npz BYTES NAME NAME ...
 
 scipy and HDF5 parse strangers' bytes in C, and a damaged file can crash them or make them allocate
-without end. Here that ends a child with a memory limit, not the program. Only numbers, logicals,
+without end. Here that ends a child with a memory limit, not the program. BYTES is what the named
+variables may unpack to. Only numbers, logicals,
 text, cells of text and sparse matrices come out; objects and functions never do. Exit code 3 means
 refused, with the reason as one line on standard error.
 """
@@ -18,10 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 BASE_MEMORY = 2**30  # what Python and the libraries map before they read anything
-MAX_BYTES = 8 * 2**30
-FREE_BYTES = 256 * 2**20
-MAX_RATIO = 200
 MAX_TEXTS = 20_000_000
+MIN_SPARSE_WIDTH, MAX_SPARSE_DENSITY = 100, 0.1  # as `blocks` has it for tables
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 KINDS = ("double", "single", "logical", "sparse", "char", "cell", *INTEGERS)
 HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -33,20 +32,33 @@ class RefusedError(Exception):
     """The file cannot be used, for the reason given."""
 
 
-def main(source: str, target: str, *wanted: str) -> int:
-    path = Path(source)
-    limit_memory(BASE_MEMORY + 2 * allowed_bytes(path))
+class Budget:
+    """Bytes that may still be unpacked."""
+
+    def __init__(self, n_bytes: int) -> None:
+        self.all = self.left = n_bytes
+
+    def take(self, n_bytes: int) -> None:
+        self.left -= n_bytes
+        if self.left < 0:
+            found, most = f"{self.all - self.left:,} bytes", f"{self.all:,}"
+            raise RefusedError(f"it unpacks to {found} or more, and {most} are what fits in memory")
+
+
+def main(source: str, target: str, limit: str, *wanted: str) -> int:
+    limit_memory(BASE_MEMORY + 3 * int(limit))
     try:
-        convert(path, Path(target), wanted)
+        convert(Path(source), Path(target), wanted, Budget(int(limit)))
     except Exception as error:  # the decoder's whole purpose: any failure is one line and a code
         print(" ".join(str(error).split())[:300] or type(error).__name__, file=sys.stderr)
         return 3
     return 0
 
 
-def convert(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+def convert(path: Path, target: Path, wanted: tuple[str, ...], budget: Budget) -> None:
     """Write the wanted variables that are there into an npz."""
-    arrays = decode_hdf5(path, wanted) if is_hdf5(path) else decode_v5(path, wanted)
+    decode = decode_hdf5 if is_hdf5(path) else decode_v5
+    arrays = decode(path, wanted, budget)
     with zipfile.ZipFile(target, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
@@ -74,17 +86,6 @@ def is_hdf5(path: Path) -> bool:
     return any(head[at : at + 8] == HDF5 for at in (0, 512, 1024, 2048))
 
 
-def allowed_bytes(path: Path) -> int:
-    """As in `core.formats.limits`, which this program cannot import."""
-    return min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * path.stat().st_size))
-
-
-def check_bytes(n_bytes: int, path: Path) -> None:
-    if n_bytes > allowed_bytes(path):
-        size = path.stat().st_size
-        raise RefusedError(f"it declares {n_bytes:,} bytes in a file of {size:,}")
-
-
 def product(shape: Any) -> int:
     result = 1
     for size in shape:
@@ -92,14 +93,15 @@ def product(shape: Any) -> int:
     return result
 
 
-def decode_v5(path: Path, wanted: tuple[str, ...]) -> Arrays:
+def decode_v5(path: Path, wanted: tuple[str, ...], budget: Budget) -> Arrays:
     """Return the wanted variables of a version 4, 5, 6 or 7 file."""
     from scipy.io import loadmat, whosmat
 
     listed = whosmat(str(path), appendmat=False)
     usable = [(n, shape, kind) for n, shape, kind in listed if n in wanted and kind in KINDS]
     # A sparse matrix stores far less than its shape; its real sizes are checked when it is there.
-    check_bytes(sum(8 * product(shape) for _, shape, kind in usable if kind != "sparse"), path)
+    for _, shape, kind in usable:
+        budget.take(0 if kind == "sparse" else 8 * product(shape))
     names = [name for name, _, _ in usable]
     values = loadmat(str(path), appendmat=False, variable_names=names) if names else {}
     arrays: Arrays = {}
@@ -122,7 +124,18 @@ def plain_arrays(name: str, value: Any) -> Arrays:
         return {name: np.asarray([str(text) for text in array.ravel()], dtype=np.str_)}
     if array.dtype.kind not in "biuf":
         raise RefusedError(f"{name} must be numbers, not {array.dtype}")
-    return {name: array}
+    return number_arrays(name, array)
+
+
+def number_arrays(name: str, array: npt.NDArray[Any]) -> Arrays:
+    """Return a table of numbers; one that is wide and mostly zero as the parts of a CSR matrix."""
+    import scipy.sparse as sp
+
+    is_wide = array.ndim == 2 and min(array.shape) >= MIN_SPARSE_WIDTH
+    if not is_wide or np.count_nonzero(array) > MAX_SPARSE_DENSITY * array.size:
+        return {name: array}
+    columns = sp.csc_array(array)
+    return sparse_arrays(name, columns.data, columns.indices, columns.indptr, columns.shape)
 
 
 def texts_of(cells: list[Any]) -> npt.NDArray[np.str_]:
@@ -159,7 +172,7 @@ def sparse_arrays(name: str, data: Any, rows: Any, starts: Any, shape: Any) -> A
     return dict(zip(keys, parts, strict=True))
 
 
-def decode_hdf5(path: Path, wanted: tuple[str, ...]) -> Arrays:
+def decode_hdf5(path: Path, wanted: tuple[str, ...], budget: Budget) -> Arrays:
     """Return the wanted variables of a version 7.3 file."""
     import h5py
 
@@ -168,53 +181,55 @@ def decode_hdf5(path: Path, wanted: tuple[str, ...]) -> Arrays:
         for name in wanted:
             # Only what is in this very file: a soft or external link may lead to any other.
             if isinstance(file.get(name, getlink=True), h5py.HardLink):
-                arrays |= hdf5_variable(file, name, path)
+                arrays |= hdf5_variable(file, name, budget)
     return arrays
 
 
-def hdf5_variable(file: Any, name: str, path: Path) -> Arrays:
+def hdf5_variable(file: Any, name: str, budget: Budget) -> Arrays:
     import h5py
 
     item = file[name]
     if isinstance(item, h5py.Group):
         if "MATLAB_sparse" not in item.attrs:
             return {}  # a struct or an object
-        data, rows, starts = (hdf5_part(item, key, path) for key in ("data", "ir", "jc"))
+        data, rows, starts = (hdf5_part(item, key, budget) for key in ("data", "ir", "jc"))
         shape = (int(item.attrs["MATLAB_sparse"]), len(starts) - 1)
         return sparse_arrays(name, data, rows, starts, shape)
     kind = item.attrs.get("MATLAB_class", b"double")
     if item.dtype == h5py.ref_dtype:
-        references = hdf5_array(item, path).ravel()
+        references = hdf5_array(item, budget).ravel()
         if len(references) > MAX_TEXTS:
             raise RefusedError(f"a cell array of {len(references):,} texts is too long")
-        return {name: np.asarray([hdf5_text(file[r], path) for r in references], dtype=np.str_)}
+        return {name: np.asarray([hdf5_text(file[r], budget) for r in references], dtype=np.str_)}
     if kind == b"char":
-        return {name: np.asarray([hdf5_text(item, path)], dtype=np.str_)}
+        return {name: np.asarray([hdf5_text(item, budget)], dtype=np.str_)}
     if "MATLAB_empty" in item.attrs:
         return {}
-    array = hdf5_array(item, path)
-    return {name: array.T} if array.dtype.kind in "biuf" and array.ndim == 2 else {}
+    array = hdf5_array(item, budget)
+    if array.dtype.kind not in "biuf" or array.ndim != 2:
+        return {}
+    return number_arrays(name, array.T)
 
 
-def hdf5_part(group: Any, key: str, path: Path) -> npt.NDArray[Any]:
+def hdf5_part(group: Any, key: str, budget: Budget) -> npt.NDArray[Any]:
     """Return one list of a sparse matrix; an all-zero one has neither data nor rows."""
-    return hdf5_array(group[key], path).ravel() if key in group else np.empty(0)
+    return hdf5_array(group[key], budget).ravel() if key in group else np.empty(0)
 
 
-def hdf5_array(item: Any, path: Path) -> npt.NDArray[Any]:
+def hdf5_array(item: Any, budget: Budget) -> npt.NDArray[Any]:
     """Return a dataset whose bytes are in this file and whose size is one it can have."""
     import h5py
 
     if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external:
         raise RefusedError("data must lie in the file itself")
-    check_bytes(product(item.shape or ()) * item.dtype.itemsize, path)
+    budget.take(product(item.shape or ()) * item.dtype.itemsize)
     return np.asarray(item[()])
 
 
-def hdf5_text(item: Any, path: Path) -> str:
+def hdf5_text(item: Any, budget: Budget) -> str:
     if "MATLAB_empty" in item.attrs:
         return ""
-    codes = hdf5_array(item, path)
+    codes = hdf5_array(item, budget)
     if codes.dtype.kind not in "iu":
         raise RefusedError("cell arrays must hold one text per cell")
     return codes.ravel().astype("<u2").tobytes().decode("utf-16-le", "replace")

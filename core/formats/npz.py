@@ -1,4 +1,4 @@
-"""NumPy `.npz`: `X` (or its CSR arrays), `Y` truth, `Yp` candidates, names, ids, display columns.
+"""NumPy `.npz`: `X` (or its CSR arrays), `Y` truth, `Yp` candidates, names, ids, votes, display.
 
 Owns the keys. Refuses pickled objects, and archives that declare more than they can hold:
 sizes and headers are read and judged before any array is.
@@ -6,7 +6,6 @@ sizes and headers are read and judged before any array is.
 
 import tokenize
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,13 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
+from core.data.votes import Votes
 from core.errors import ExportError
+from core.formats.archives import BAD_ARCHIVE
 from core.formats.findings import refuse
 from core.formats.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
-from core.formats.limits import check_shape, check_unpacked
+from core.formats.limits import check_shape, check_size
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.sparse_rows import checked_csr
 
@@ -29,16 +30,8 @@ EXTENSIONS = (".npz",)
 
 DAMAGED = "The file is damaged or cut off: write it again."
 MAX_HEADER = 10_000
+MAX_MEMBERS = 10_000
 MAX_CODE = 0x10FFFF  # the last Unicode character
-# What zipfile raises on an archive that is not one, is cut off, or uses what it does not know.
-BAD_ARCHIVE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    RuntimeError,
-    UnicodeDecodeError,
-)
 # What NumPy raises on a header that is not one: it is parsed as Python literals.
 BAD_HEADER = (
     ValueError,
@@ -50,7 +43,8 @@ BAD_HEADER = (
     tokenize.TokenError,
 )
 CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
-KEYS = ("X", *CSR_KEYS, "Y", "Yp", "label_names", "feature_names", "ids", "resolved")
+VOTE_KEYS = ("votes_sources", "votes_yes", "votes_answered", "votes_no")
+KEYS = ("X", *CSR_KEYS, "Y", "Yp", "label_names", "feature_names", "ids", "resolved", *VOTE_KEYS)
 DISPLAY = "display_"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -79,8 +73,25 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         feature_names=_names(arrays, "feature_names"),
         ids=_names(arrays, "ids"),
         display=_display(arrays),
+        votes=_votes(arrays),
     )
     return ReadResult(dataset, tuple(problems), mapping, NAME)
+
+
+def _votes(arrays: Arrays) -> Votes | None:
+    """Return who said what; the tables of numbers are those of `Votes`."""
+    if VOTE_KEYS[0] not in arrays:
+        return None
+    missing = [key for key in VOTE_KEYS if key not in arrays]
+    if missing:
+        refuse("votes are not complete", DAMAGED, value=f"without {', '.join(missing)}")
+    for key in VOTE_KEYS[1:]:
+        if arrays[key].ndim != 2 or arrays[key].dtype.kind not in "iu":
+            refuse("votes must be tables of whole numbers", DAMAGED, column=key)
+    _names(arrays, VOTE_KEYS[0])
+    n, n_labels = _table(arrays, "Yp" if "Yp" in arrays else "Y").shape
+    parts = {key.removeprefix("votes_"): arrays[key] for key in VOTE_KEYS}
+    return Votes.from_arrays(parts, (n, n_labels))
 
 
 def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
@@ -88,14 +99,14 @@ def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-            check_unpacked(sum(member.file_size for member in members), path.stat().st_size)
+            if len(members) > MAX_MEMBERS:
+                rule = f"an npz has at most {MAX_MEMBERS:,} arrays"
+                refuse(rule, "Save a display column as one array.", value=f"{len(members):,}")
+            wanted = {n: m for m in members if is_wanted(n := m.filename.removesuffix(".npy"))}
+            check_size(sum(member.file_size for member in wanted.values()))
             for member in members:
                 _check_member(archive, member)
-            return {
-                name: _array(archive, member)
-                for member in members
-                if is_wanted(name := member.filename.removesuffix(".npy"))
-            }
+            return {name: _array(archive, member) for name, member in wanted.items()}
     except BAD_ARCHIVE as error:
         refuse(f"the npz archive cannot be read: {error}", DAMAGED)
 
@@ -202,6 +213,8 @@ def write(
     arrays = {**feature_arrays(dataset.features), "Yp": dataset.candidates}
     if dataset.truth is not None:
         arrays["Y"] = dataset.truth
+    if dataset.votes is not None:
+        arrays |= {f"votes_{name}": array for name, array in dataset.votes.arrays().items()}
     arrays["label_names"] = _text_array(dataset.label_names)
     if not is_numbering(dataset.feature_names, "x"):
         arrays["feature_names"] = _text_array(dataset.feature_names)

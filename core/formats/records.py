@@ -1,8 +1,8 @@
 """What is written for other programs only: Argilla, FiftyOne, Hugging Face, cleanlab's issues.
 
-Owns the names these go by, and the keys of the three that are JSON lines. Confidences go where
-each has a place for them: a list of scores in Argilla's suggestion, a confidence per classification
-in FiftyOne, a parallel list for Hugging Face. While nothing is resolved the candidates stand in for
+Owns the names these go by, and the keys of the three that are JSON. Confidences go where each has a
+place for them: a list of scores in Argilla's suggestion, a confidence per classification in
+FiftyOne, a parallel list for Hugging Face. While nothing is resolved the candidates stand in for
 the labels, without confidences.
 """
 
@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.formats.cleanlab import write_issues
-from core.formats.json_text import write_json_lines
+from core.formats.json_text import write_json_lines, write_json_list
 from core.formats.label_sets import (
     decided_labels,
     display_texts,
@@ -25,7 +25,12 @@ from core.formats.label_sets import (
 )
 from core.formats.mapping import ColumnMapping
 
-NAMES = ("argilla", "fiftyone", "huggingface", "cleanlab-issues")
+EXTENSIONS = {
+    "argilla": ".json",  # one list: what `Dataset.records.from_json` reads
+    "fiftyone": ".jsonl",
+    "huggingface": ".jsonl",
+    "cleanlab-issues": ".csv",
+}
 
 QUESTION = "labels"
 AGENT = "plain"
@@ -57,10 +62,11 @@ def write(
     name: str = "argilla",
 ) -> None:
     """Write one record per instance, in the flavour of this name."""
-    if name in FLAVOURS:
-        write_json_lines(path, map(FLAVOURS[name], _rows(dataset, resolution)))
-    else:
+    if name == "cleanlab-issues":
         write_issues(dataset, path, mapping, resolution)
+        return
+    made = map(FLAVOURS[name], _rows(dataset, resolution))
+    (write_json_list if EXTENSIONS[name] == ".json" else write_json_lines)(path, made)
 
 
 def _rows(dataset: CandidateDataset, resolution: Any) -> Iterator[Row]:
@@ -86,22 +92,22 @@ def _confidences(dataset: CandidateDataset, resolution: Any, row: int) -> dict[s
 
 
 def argilla_record(row: Row) -> Record:
-    """Return a record as `rg.Record` spells it; model and human stay apart."""
+    """Return a record as `rg.Record.from_dict` takes it.
+
+    A response there belongs to a user of that server, whom we do not know: who decided goes into
+    the metadata. An empty suggestion is refused there, so there is none.
+    """
     suggestion: Record = {"value": row.labels, "agent": AGENT, "type": "model"}
     if (scores := row.confidence(row.labels)) is not None:
         suggestion["score"] = scores
-    responses = [
-        {"value": labels, "user": annotator, "status": "submitted"}
-        for (annotator, _), labels in row.decided.items()
-    ]
+    people = sorted({annotator for annotator, _ in row.decided})
     return {
         "id": row.id,
         "fields": row.display or {"id": row.id},
-        "metadata": {"candidates": row.candidates},
-        "suggestions": {QUESTION: suggestion},
-        "responses": {QUESTION: responses} if responses else {},
+        "metadata": {"candidates": row.candidates, **({"decided_by": people} if people else {})},
+        "suggestions": {QUESTION: suggestion} if row.labels else {},
+        "responses": {},
         "vectors": {},
-        "status": "completed" if responses else "pending",
     }
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from core.dataset import Features
+from core.data.dataset import Features
 from core.formats.findings import refuse
 from core.formats.limits import check_shape
 

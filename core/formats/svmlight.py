@@ -7,7 +7,8 @@ Labels and features count from 0, or from 1 when 0 never occurs; what was assume
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,21 +19,20 @@ import pandas as pd
 import scipy.sparse as sp
 from pydantic import BaseModel, ValidationError
 
-from core.dataset import CandidateDataset, Features, Labels
+from core.data.dataset import CandidateDataset, Features, Labels
 from core.formats.findings import Findings, refuse
 from core.formats.json_text import load_json
 from core.formats.label_sets import (
     RESOLVED,
     display_texts,
     is_numbering,
-    matrix_of,
     resolved_labels,
     sets_of,
 )
-from core.formats.limits import check_shape, check_unpacked
+from core.formats.limits import check_shape, check_size
 from core.formats.mapping import ColumnMapping, ReadResult
 from core.formats.sparse_rows import row_of
-from core.formats.text import as_float32, number_texts, read_text
+from core.formats.text import as_float32, number_texts, read_lines, read_text
 
 NAME = "svmlight"
 EXTENSIONS = (".svm", ".svmlight", ".libsvm")
@@ -49,10 +49,34 @@ Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 class Lines:
     """What the lines say, before names and numbering are settled."""
 
-    label_sets: list[list[int]]
+    labels: "LabelNumbers"
     indices: npt.NDArray[np.int64]
     values: npt.NDArray[np.float32]
-    counts: list[int]  # features per line
+    counts: npt.NDArray[np.int64]  # features per line
+
+
+@dataclass(frozen=True)
+class LabelNumbers:
+    """Label numbers of all lines, and how many each line has."""
+
+    numbers: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, sets: Iterable[Sequence[int]]) -> "LabelNumbers":
+        numbers, counts = array("q"), array("q")
+        for one in sets:
+            numbers.extend(one)
+            counts.append(len(one))
+        return cls(np.array(numbers, np.int64), np.array(counts, np.int64))
+
+    def matrix(self, first: int, n_labels: int) -> Labels:
+        """Return the (n, L) matrix of labels that count from `first`."""
+        n = len(self.counts)
+        check_shape(n, 0, n_labels)
+        matrix = np.zeros((n, n_labels), np.uint8)
+        matrix[np.repeat(np.arange(n), self.counts), self.numbers - first] = 1
+        return matrix
 
 
 class Extra(BaseModel):
@@ -91,18 +115,18 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     names_path, truth_path, candidates_path, extra_path = siblings(path)
     findings = Findings()
     extra = _extra(extra_path, findings)
-    lines = _parse(read_text(path, findings), findings)
-    labels = {"labels": lines.label_sets}
+    lines = _parse(read_lines(path, findings), findings)
+    labels = {"labels": lines.labels}
     for key, side in (("truth", truth_path), ("candidates", candidates_path)):
         if side.exists() and (extra.side_files is None or key in extra.side_files):
-            labels[key] = _side_sets(side, len(lines.label_sets), findings)
+            labels[key] = _side_sets(side, len(lines.counts), findings)
     findings.stop_if_fatal()
     names, first = _label_numbering(labels, _label_names(names_path, findings), extra, findings)
-    matrices = {key: _matrix(sets, first, len(names)) for key, sets in labels.items()}
+    matrices = {key: sets.matrix(first, len(names)) for key, sets in labels.items()}
     if "candidates" in matrices:
         findings.add(RESOLVED.message, RESOLVED.fix)
     dataset = CandidateDataset(
-        features=_features(lines, extra, path.stat().st_size, findings),
+        features=_features(lines, extra, findings),
         candidates=matrices.get("candidates", matrices["labels"]),
         truth=matrices.get("truth"),
         label_names=names,
@@ -113,17 +137,18 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     return ReadResult(dataset, findings.problems(), mapping, NAME)
 
 
-def _parse(text: str, findings: Findings) -> Lines:
-    label_sets: list[list[int]] = []
-    counts: list[int] = []
+def _parse(text: Iterable[str], findings: Findings) -> Lines:
+    labels, sizes, counts = array("q"), array("q"), array("q")
     blocks: list[Pairs] = []
     waiting: list[tuple[int, list[str]]] = []  # line numbers and their `index:value` texts
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(text, start=1):
         parts = line.partition("#")[0].split()
         if not parts:
             continue
         features = parts if ":" in parts[0] else parts[1:]
-        label_sets.append(_label_set(parts[: len(parts) - len(features)], number, findings))
+        label_set = _label_set(parts[: len(parts) - len(features)], number, findings)
+        labels.extend(label_set)
+        sizes.append(len(label_set))
         if features and features[0].startswith("qid:"):
             features = features[1:]
         counts.append(len(features))
@@ -133,7 +158,8 @@ def _parse(text: str, findings: Findings) -> Lines:
             waiting = []
     blocks.append(_numbers(waiting, findings))
     indices, values = (np.concatenate(arrays) for arrays in zip(*blocks, strict=True))
-    return Lines(label_sets, indices, values, counts)
+    numbers = LabelNumbers(np.array(labels, np.int64), np.array(sizes, np.int64))
+    return Lines(numbers, indices, values, np.array(counts, np.int64))
 
 
 def _label_set(tokens: list[str], number: int, findings: Findings) -> list[int]:
@@ -176,12 +202,13 @@ def _is_pair(text: str) -> bool:
         return False
 
 
-def _side_sets(path: Path, n: int, findings: Findings) -> list[list[int]]:
+def _side_sets(path: Path, n: int, findings: Findings) -> LabelNumbers:
     lines = read_text(path, findings).removesuffix("\n").split("\n")
     if len(lines) != n:
         rule = f"{path.name} must have one line per instance ({n})"
         findings.add(rule, "Write both files again.", fatal=True, value=len(lines))
-    return [_label_set(line.split(), i, findings) for i, line in enumerate(lines, start=1)]
+    sets = (_label_set(line.split(), i, findings) for i, line in enumerate(lines, start=1))
+    return LabelNumbers.of(sets)
 
 
 def _label_names(path: Path, findings: Findings) -> list[str]:
@@ -201,13 +228,13 @@ def _name(line: str) -> str:
 
 
 def _label_numbering(
-    labels: dict[str, list[list[int]]], names: list[str], extra: Extra, findings: Findings
+    labels: dict[str, LabelNumbers], names: list[str], extra: Extra, findings: Findings
 ) -> tuple[list[str], int]:
     """Return the label names and the number the first of them has."""
-    used = [label for sets in labels.values() for labels_ in sets for label in labels_]
-    low, high = min(used, default=0), max(used, default=-1)
+    used = np.concatenate([sets.numbers for sets in labels.values()])
+    low, high = (int(used.min()), int(used.max())) if len(used) else (0, -1)
     first = int(low >= 1 and extra.n_features is None and (not names or high >= len(names)))
-    check_shape(len(labels["labels"]), 0, high + 1)
+    check_shape(len(labels["labels"].counts), 0, high + 1)
     if not names:
         fix = "Name the labels, one per line, in <stem>.labels.txt."
         findings.add(f"labels have no names; numbered from {first}", fix)
@@ -221,12 +248,8 @@ def _label_numbering(
     return names, first
 
 
-def _matrix(sets: list[list[int]], first: int, n_labels: int) -> Labels:
-    return matrix_of([[label - first for label in labels] for labels in sets], n_labels)
-
-
-def _features(lines: Lines, extra: Extra, file_size: int, findings: Findings) -> Features:
-    n, stored = len(lines.label_sets), lines.values != 0
+def _features(lines: Lines, extra: Extra, findings: Findings) -> Features:
+    n, stored = len(lines.counts), lines.values != 0
     low = int(lines.indices.min(initial=MAX_NUMBER))
     first = int(low >= 1 or extra.n_features is not None)
     if extra.n_features is None:
@@ -242,7 +265,7 @@ def _features(lines: Lines, extra: Extra, file_size: int, findings: Findings) ->
     features = sp.csr_array((lines.values[stored], (rows, columns)), shape=(n, d), dtype=np.float32)
     if not extra.is_dense:
         return features
-    check_unpacked(4 * n * d, file_size)
+    check_size(4 * n * d, "the features")
     return features.toarray()
 
 

@@ -16,10 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, Labels
+from core.data.dataset import CandidateDataset, Labels
 from core.errors import ExportError
+from core.formats.answers import spelled_out
 from core.formats.cells import is_plain, join_names
-from core.formats.guessing import ID_NAMES, LIST_NAMES, SET_NAMES, TRUTH_NAMES
+from core.formats.guessing import SET_NAMES
+from core.formats.guessing_features import LIST_NAMES, NARROW
 from core.formats.mapping import (
     FEATURE_PREFIX,
     LABEL_PREFIXES,
@@ -28,8 +30,10 @@ from core.formats.mapping import (
     ColumnMapping,
     Resolution,
 )
+from core.formats.profiles import ID_NAMES, TRUTH_NAMES, Profile
 from core.formats.tabular import truth_names
 
+ANSWERS = "annotations"  # the column with who said what, where rows are items
 CHUNK_CELLS = 4_000_000
 CONFIDENCE_DECIMALS = 4
 
@@ -46,17 +50,22 @@ class Rows:
     start: int
     stop: int
     as_text: bool
+    instances: npt.NDArray[np.int64] | None = None  # of each row, where rows are views of them
 
     @property
-    def span(self) -> slice:
-        return slice(self.start, self.stop)
+    def span(self) -> Any:
+        """What takes these rows' instances out of an array."""
+        return slice(self.start, self.stop) if self.instances is None else self.instances
 
     @cached_property
     def feature_columns(self) -> npt.NDArray[np.float32]:
         """(d, rows): one contiguous row per feature."""
-        block = self.dataset.features[self.span]
-        block = block.toarray() if sp.issparse(block) else block
-        return np.ascontiguousarray(block.T)
+        return dense_columns(self.dataset.features[self.span])
+
+
+def dense_columns(features: Any) -> npt.NDArray[np.float32]:
+    block = features.toarray() if sp.issparse(features) else features
+    return np.ascontiguousarray(block.T)
 
 
 @dataclass(frozen=True)
@@ -96,8 +105,12 @@ def default_mapping(dataset: CandidateDataset) -> ColumnMapping:
     """Return a layout that our own reader understands without being told."""
     shown = () if dataset.display is None else tuple(map(str, dataset.display.columns))
     prefix = "" if _speak_for_themselves(dataset, shown) else FEATURE_PREFIX
-    features = tuple(prefix + name for name in dataset.feature_names)
+    features = tuple(prefix + name for name in dataset.feature_names if dataset.has_features)
     labels = tuple("label_" + name for name in dataset.label_names)
+    layout: dict[str, Any] = {}
+    if dataset.votes is not None and ANSWERS not in shown:
+        labels, layout = (ANSWERS,), {"layout": "answers", "answers": "by_source", "no_label": ()}
+        layout["label_names"] = tuple(dataset.label_names)
     truth = () if dataset.truth is None else tuple("truth_" + name for name in dataset.label_names)
     id_column = "plain_id" if "id" in shown else "id"
     return ColumnMapping(
@@ -107,6 +120,7 @@ def default_mapping(dataset: CandidateDataset) -> ColumnMapping:
         truth=truth,
         display=shown,
         columns=(id_column, *shown, *features, *labels, *truth),
+        **layout,
     )
 
 
@@ -118,7 +132,15 @@ def _speak_for_themselves(dataset: CandidateDataset, shown: tuple[str, ...]) -> 
         for name in names
     ):
         return False
+    if len(names) < NARROW and any(map(_is_no_feature, names, dense_columns(dataset.features))):
+        return False
     return not set(names) & set(shown) and not any(_reads_as_numbers(dataset, c) for c in shown)
+
+
+def _is_no_feature(name: str, values: npt.NDArray[np.float32]) -> bool:
+    """Whether a reader would leave such numbers out unless told that they are a feature."""
+    few = [int(value) if value == int(value) else float(value) for value in values[:100]]
+    return bool((values == values[0]).all()) or Profile(name, "number", few).is_never_feature
 
 
 def _reads_as_numbers(dataset: CandidateDataset, name: str) -> bool:
@@ -142,7 +164,7 @@ def _columns(
         detail = f"The mapping has columns that the data has not: {', '.join(missing[:20])}."
         hint = "Leave the mapping out, or use the one this data was read with."
         raise ExportError("The file cannot be written like its source.", detail, hint)
-    outcome = [] if resolution is None else _outcome_columns(dataset, mapping, resolution)
+    outcome = [] if resolution is None else outcome_columns(dataset, mapping, resolution)
     replaced = {column.name for column in outcome}
     return [*(known[name] for name in order if name not in replaced), *outcome]
 
@@ -188,10 +210,12 @@ def _shown_values(series: Any) -> pa.Array:
 
 
 def _feature_columns(dataset: CandidateDataset, mapping: ColumnMapping) -> list[Column]:
-    if mapping.feature_layout == "text":
-        return []  # the text is a display column; its words are counted again when read
+    if mapping.feature_layout in ("text", "encoded"):
+        return []  # the text or picture is a display column, and encoded again when read
     if mapping.feature_layout == "list":
         return [Column(mapping.features[0], _feature_lists)]
+    if not mapping.features and not dataset.has_features:
+        return []
     _check_count("features", len(mapping.features), dataset.n_features)
 
     def feature(j: int) -> Callable[[Rows], pa.Array]:
@@ -214,11 +238,19 @@ def _label_columns(dataset: CandidateDataset, mapping: ColumnMapping) -> list[Co
         return [
             Column(name, lambda rows: pa.nulls(rows.stop - rows.start)) for name in mapping.labels
         ]
-    if mapping.layout == "delimited":
+    if mapping.layout == "delimited" and len(mapping.labels) == 1:
         return [_set_column(mapping.labels[0], dataset.candidates, dataset, mapping)]
+    if mapping.layout == "answers" and mapping.source is None and dataset.votes is not None:
+        return [Column(mapping.labels[0], _answers)]
     _check_count("labels", len(mapping.labels), dataset.n_labels)
     names, matrix = mapping.labels, dataset.candidates
     return [_flag_column(name, matrix, j, mapping.label_style) for j, name in enumerate(names)]
+
+
+def _answers(rows: Rows) -> pa.Array:
+    assert rows.dataset.votes is not None
+    said = spelled_out(rows.dataset.votes, rows.dataset.label_names, rows.start, rows.stop)
+    return _texts(said)
 
 
 def _truth_columns(dataset: CandidateDataset, mapping: ColumnMapping) -> list[Column]:
@@ -262,14 +294,14 @@ def _set_column(
     return Column(name, cells)
 
 
-def _outcome_columns(
+def outcome_columns(
     dataset: CandidateDataset, mapping: ColumnMapping, resolution: Resolution
 ) -> list[Column]:
     """Resolved labels, then confidences, then reasons; per label, or per cell in a long file."""
     if mapping.layout == "long":
         return [Column(name, lambda rows: pa.nulls(0)) for name in ("resolved", "conf", "reason")]
     names, labels = dataset.label_names, resolution.labels
-    if mapping.layout == "delimited":
+    if mapping.layout in ("delimited", "answers"):
         resolved = [_set_column("resolved", labels, dataset, mapping)]
     else:
         style = mapping.label_style
@@ -309,7 +341,7 @@ def _long_batch(rows: Rows, mapping: ColumnMapping) -> pa.RecordBatch:
     if len(mapping.labels) > 1:
         added[mapping.labels[1]] = pa.array(rows.dataset.candidates[at] * has_label)
     if rows.resolution is not None:
-        added |= _long_outcome(rows.resolution, at, has_label)
+        added |= long_outcome(rows.resolution, at, has_label)
     for name, values in added.items():
         if name in table.column_names:
             table = table.set_column(table.column_names.index(name), name, values)
@@ -331,7 +363,7 @@ def _long_cells(rows: Rows) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDA
     return np.concatenate([instances, empty])[order], labels, has_label
 
 
-def _long_outcome(
+def long_outcome(
     resolution: Resolution,
     at: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     has_label: npt.NDArray[Any],
@@ -346,10 +378,15 @@ def _long_outcome(
 
 
 def _batch(columns: Sequence[Column], rows: Rows) -> pa.RecordBatch:
-    arrays = [column.cells(rows) for column in columns]
-    if rows.as_text:
-        arrays = [_as_text(array) if pa.types.is_nested(array.type) else array for array in arrays]
-    return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in columns])
+    names = [column.name for column in columns]
+    return record_batch([column.cells(rows) for column in columns], names, rows.as_text)
+
+
+def record_batch(cells: Sequence[pa.Array], names: Sequence[str], as_text: bool) -> pa.RecordBatch:
+    """Return columns as a batch, those of lists as text where the file has no lists."""
+    if as_text:
+        cells = [_as_text(one) if pa.types.is_nested(one.type) else one for one in cells]
+    return pa.RecordBatch.from_arrays(list(cells), names=list(names))
 
 
 def _as_text(array: pa.Array) -> pa.Array:

@@ -4,9 +4,10 @@ Owns how labels, truth and features are taken out of columns; what a file looks 
 belongs to `delimited`, `parquet` and `json_tables`. Rows in problems are counted from 1.
 """
 
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,36 +15,43 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import scipy.sparse as sp
 
-from core.dataset import CandidateDataset, DistinctNames, Features, Labels
-from core.errors import DatasetError
+from core.data.dataset import (
+    NO_FEATURE,
+    PENDING_FEATURES,
+    CandidateDataset,
+    DistinctNames,
+    Features,
+    Labels,
+    no_features,
+)
+from core.data.votes import Votes
+from core.errors import DatasetError, Problem
+from core.formats.answers import NameReader
 from core.formats.blocks import FeatureBlock, RowBlock
-from core.formats.cells import parse_flag, parse_names, parse_number, parse_numbers
+from core.formats.cells import parse_flag, parse_number, parse_word
 from core.formats.findings import Findings, refuse
-from core.formats.limits import check_shape
+from core.formats.folding import Folded, cells_of, fold, is_folded
+from core.formats.label_sets import LabelSets
+from core.formats.limits import check_rows, check_shape, check_size
+from core.formats.list_features import as_floats, is_number, list_features
 from core.formats.mapping import (
     FEATURE_PREFIX,
     LABEL_PREFIXES,
     TRUTH_PREFIXES,
     ColumnMapping,
-    guess_mapping,
     plain_names,
 )
+from core.formats.people import ambiguous_grid
+from core.formats.text_features import word_features
 
-MAX_WORDS = 20_000
+NO_FEATURES = Problem(
+    "there are no features: a run goes by votes and label graph alone (alpha = 0)",
+    "Add a text, columns of numbers or a list `embedding` so that like instances help each other.",
+)
 MAX_COLUMNS = 50_000
 
 Flags = npt.NDArray[Any]  # of 0/1 or booleans
-
-
-def table_to_dataset(
-    table: pa.Table, given: ColumnMapping | None, findings: Findings
-) -> tuple[CandidateDataset, ColumnMapping]:
-    """Return a table that is in memory as a data set, and the mapping it was read with."""
-    mapping = guess_mapping(table, given)
-    check_mapping(mapping, table.column_names, findings)
-    return to_dataset(table.to_batches(), mapping, table.num_rows, findings), mapping
 
 
 def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Findings) -> None:
@@ -57,11 +65,19 @@ def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Find
     if not mapping.labels:
         fix = "Call them label_<name> (0/1), put names in one column `labels`, or state a mapping."
         findings.add("no label columns were found", fix, fatal=True, value=", ".join(columns[:20]))
-    if not mapping.features:
-        fix = "Add columns of numbers, a list column `embedding`, or a text column."
-        findings.add("no features were found", fix, fatal=True, value=", ".join(columns[:20]))
     with telling_mapping(mapping):
         findings.stop_if_fatal()
+
+
+def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:
+    """Ask about columns such as anna_sea, bob_sea: labels, or a person's view of a label?"""
+    halves = ambiguous_grid(plain_names(mapping.labels, LABEL_PREFIXES))
+    if halves is not None:
+        first, second = (", ".join(half[:4]) + (" …" if len(half) > 4 else "") for half in halves)
+        rule = f"what is one row? Every column is taken for a label of an item; {first} or {second}"
+        rule += " may be people"
+        fix = "If so, answer `an item with a column per person` (--row people)."
+        findings.add(rule, fix, value=f"{len(mapping.labels)} columns")
 
 
 @contextmanager
@@ -84,52 +100,50 @@ def to_dataset(
     DatasetError
         With everything found, by the reader and by the data set itself.
     """
-    offered: LabelSets | None = None
-    if mapping.layout == "long":
-        table, offered = _fold(pa.Table.from_batches(batches), mapping, findings)
-        batches = table.to_batches()
+    if mapping.row == "item" and mapping.layout == "one_hot":
+        _ask_who(mapping, findings)
+    if not mapping.header and mapping.row == "item" and mapping.id is None and mapping.display:
+        rule = "what is one row? There is no header, and no column has another id in every row"
+        fix = "If a row is one person's view of an item, say so (--row view --source column2)."
+        findings.add(rule, fix)
     with telling_mapping(mapping):
+        folded: Folded | None = None
+        if is_folded(mapping):
+            folded = fold(pa.Table.from_batches(_limited(batches)), mapping, findings)
+            batches = folded.table.to_batches()
         arrays = _Arrays(mapping, rows, findings)
         for batch in batches:
             arrays.add(batch)
-        return arrays.dataset(offered)
+        return arrays.dataset(folded)
 
 
-@dataclass(frozen=True)
-class LabelSets:
-    """Per instance the names of its labels."""
-
-    sets: list[list[str]]
-
-    def names(self) -> set[str]:
-        return set().union(*self.sets)
-
-    def matrix(self, label_names: Sequence[str]) -> Labels:
-        """Return the (n, L) matrix; names that are not labels are left out."""
-        check_shape(len(self.sets), 0, len(label_names))
-        index = {name: j for j, name in enumerate(label_names)}
-        matrix = np.zeros((len(self.sets), len(label_names)), np.uint8)
-        for row, names in zip(matrix, self.sets, strict=True):
-            row[[index[name] for name in names if name in index]] = 1
-        return matrix
+def _limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give batches that are all kept, as long as they fit."""
+    n, n_bytes = 0, 0
+    for batch in batches:
+        n, n_bytes = n + batch.num_rows, n_bytes + batch.nbytes
+        check_rows(n)
+        check_size(n_bytes)
+        yield batch
 
 
 class _Arrays:
     """What is taken out of the batches so far."""
 
     def __init__(self, mapping: ColumnMapping, rows: int, findings: Findings) -> None:
-        self.mapping, self.findings, self.n = mapping, findings, 0
+        self.mapping, self.findings, self.n, self.n_bytes = mapping, findings, 0, 0
         in_columns = mapping.feature_layout == "columns"
         self.feature_columns = mapping.features if in_columns else ()
-        self.label_columns = mapping.labels if mapping.layout == "one_hot" else ()
+        folded = is_folded(mapping)
+        self.label_columns = mapping.labels if mapping.layout == "one_hot" and not folded else ()
         self.truth_columns = mapping.truth if mapping.truth_layout == "one_hot" else ()
         check_shape(0, len(self.feature_columns), len(self.label_columns))
         self.features = FeatureBlock(len(self.feature_columns), rows)
         self.labels = RowBlock(len(self.label_columns), np.int8, rows)
         self.truth = RowBlock(len(self.truth_columns), np.int8, rows)
         done = {*self.feature_columns, *self.label_columns, *self.truth_columns}
-        long = mapping.labels if mapping.layout == "long" else ()
-        self.kept = [name for name in mapping.used if name not in done and name not in long]
+        done |= {*mapping.labels, str(mapping.source)} if folded else set()
+        self.kept = [name for name in mapping.used if name not in done]
         self.rest: list[pa.Table] = []
         self.blank: set[str] = set()
 
@@ -143,15 +157,19 @@ class _Arrays:
         for block, names, convert in groups:
             if names:
                 block.add([convert(batch.column(name), name) for name in names])
-        self.rest.append(pa.Table.from_batches([batch]).select(self.kept))
         self.n += batch.num_rows
+        kept = [name for name in self.kept if name in batch.schema.names]
+        self.rest.append(pa.Table.from_batches([batch]).select(kept))
+        self.n_bytes += self.rest[-1].nbytes
+        check_rows(self.n)
+        check_size(self.n_bytes)
 
-    def dataset(self, offered: LabelSets | None) -> CandidateDataset:
+    def dataset(self, folded: Folded | None) -> CandidateDataset:
         if not self.n:
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
         table = concatenated(self.rest)
         ids, display = self._ids(table), _display(table, self.mapping.display)
-        label_names, candidates = self._candidates(table, offered)
+        label_names, candidates, votes = self._candidates(table, folded)
         truth = self._truth(table, label_names)
         features, feature_names = self._features(table)
         try:
@@ -163,6 +181,7 @@ class _Arrays:
                 feature_names=feature_names,
                 truth=truth,
                 display=display,
+                votes=votes,
             )
         except DatasetError as error:
             raise DatasetError([*self.findings.problems(), *error.problems]) from None
@@ -188,7 +207,10 @@ class _Arrays:
             return as_floats(pc.if_else(blank, None, spelled).cast(pa.float32()))
         except pa.ArrowInvalid:
             pass
-        values = [parse_number(text or "", decimal) for text in column.to_pylist()]
+        texts = [text or "" for text in column.to_pylist()]
+        values = [parse_number(text, decimal) for text in texts]
+        words = [parse_word(text) for text in texts] if None in values else values
+        values = words if words.count(None) < values.count(None) else values
         for i, value in enumerate(values):
             if value is None:
                 rule, fix = "features must be numbers", "Correct it, or map the column to display."
@@ -233,19 +255,27 @@ class _Arrays:
         return flags
 
     def _candidates(
-        self, table: pa.Table, offered: LabelSets | None
-    ) -> tuple[tuple[str, ...], Labels]:
-        if self.mapping.layout == "one_hot":
+        self, table: pa.Table, folded: Folded | None
+    ) -> tuple[tuple[str, ...], Labels, Votes | None]:
+        if folded is None and self.mapping.layout == "one_hot":
             names = plain_names(self.mapping.labels, LABEL_PREFIXES)
-            return names, self.labels.array().view(np.uint8)
-        sets = offered or self._sets(table, self.mapping.labels[0])
+            return names, self.labels.array().view(np.uint8), None
         stated = self.mapping.label_names
-        names = (*stated, *sorted(sets.names() - set(stated)))
+        if folded is None:
+            sets = self._sets(table, self.mapping.labels)
+            names = (*stated, *sorted(sets.names - set(stated)))
+        else:
+            names = folded.label_names
         if not names:
+            self.findings.stop_if_fatal()
             refuse(
                 "no instance has a label", "Fill the label column.", column=self.mapping.labels[0]
             )
-        return names, sets.matrix(names)
+        if folded is None:
+            return names, sets.matrix(names), None
+        check_shape(self.n, 0, len(names))
+        votes = folded.answers.votes(self.n, names)
+        return names, votes.candidates, votes if folded.voted else None
 
     def _truth(self, table: pa.Table, label_names: tuple[str, ...]) -> Labels | None:
         if not self.mapping.truth:
@@ -264,31 +294,53 @@ class _Arrays:
         return truth
 
     def _truth_sets(self, table: pa.Table, label_names: tuple[str, ...]) -> Labels:
-        sets = self._sets(table, self.mapping.truth[0])
-        for name in sorted(sets.names() - set(label_names)):
+        sets = self._sets(table, self.mapping.truth[:1])
+        for name in sorted(sets.names - set(label_names)):
             rule = "the truth names a label that is never a candidate; it is left out"
             self.findings.add(rule, "Add it to the candidates.", value=name)
         return sets.matrix(label_names)
 
-    def _sets(self, table: pa.Table, name: str) -> LabelSets:
-        sets = []
-        for i, cell in enumerate(table.column(name).to_pylist()):
-            try:
-                sets.append(parse_names(cell, self.mapping.delimiter))
-            except ValueError:
-                rule, fix = "a cell must hold names of labels", 'Write them as ["a", "b"].'
-                self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
-                sets.append([])
-        return LabelSets(sets)
+    def _sets(self, table: pa.Table, columns: Sequence[str]) -> LabelSets:
+        """Return the labels that these columns list."""
+        sets, names = LabelSets(len(table)), NameReader(self.mapping, self.findings)
+
+        def parsed(cell: Any) -> "array[int]":
+            return sets.numbers(names(cell))
+
+        known = lru_cache(MAX_COLUMNS)(parsed)  # the same few texts fill most columns
+        for name in columns:
+            for i, cell in enumerate(cells_of(table.column(name))):
+                try:
+                    numbers = known(cell) if isinstance(cell, str) else parsed(cell)
+                except DatasetError:
+                    raise
+                except ValueError:
+                    rule, fix = "a cell must hold names of labels", 'Write them as ["a", "b"].'
+                    self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
+                else:
+                    sets.add(i, numbers)
+            names.tell(name)
+        return sets
 
     def _features(self, table: pa.Table) -> tuple[Features, tuple[str, ...]]:
+        if self.mapping.feature_layout == "encoded":  # by `core.encoders`, which takes its time
+            return np.zeros((self.n, 1), np.float32), PENDING_FEATURES
+        if not self.mapping.features:
+            self.findings.add(NO_FEATURES.message, NO_FEATURES.fix)
+            return no_features(self.n), (NO_FEATURE,)
         if self.mapping.feature_layout == "columns":
             prefixes = (FEATURE_PREFIX,)
             return self.features.array(), plain_names(self.feature_columns, prefixes)
         column = table.column(self.mapping.features[0])
         if self.mapping.feature_layout == "list":
             return list_features(column, self.mapping.features[0], self.findings), ()
-        return word_features(column, self.mapping.features[0])
+        columns = [cells_of(table.column(name)) for name in self.mapping.features]
+        texts = [
+            "\n".join("" if text is None else str(text) for text in row)
+            for row in zip(*columns, strict=True)
+        ]
+        features, words = word_features(texts, ", ".join(self.mapping.features))
+        return features, tuple(words)
 
     def _ids(self, table: pa.Table) -> Sequence[str]:
         if self.mapping.id is None:
@@ -302,9 +354,20 @@ class _Arrays:
         if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             return list(map(str, column.to_pylist()))
         column.validate(full=True)  # what is asked for later must not turn out to be damaged then
-        if len(pc.unique(column)) == len(column):
+        n_items = len(pc.unique(column))
+        if n_items == len(column):
             return DistinctNames(len(column), column.to_pylist)
-        return list(column.to_pylist())
+        self._ask_what_a_row_is(column, n_items)
+        return ()
+
+    def _ask_what_a_row_is(self, column: pa.ChunkedArray, n_items: int) -> None:
+        counts = pc.value_counts(column)
+        again = counts.filter(pc.greater(counts.field("counts"), 1)).field("values")
+        shown = ", ".join(map(repr, again[:5].to_pylist())) + (" …" if len(again) > 5 else "")
+        rule = f"what is one row? {n_items:,} different ids are in {self.n:,} rows"
+        fix = "If a row is one person's view of an item, say so (--row view, and --source COLUMN "
+        fix += "for who it is); otherwise give each row an id of its own, or state another id."
+        self.findings.add(rule, fix, fatal=True, column=self.mapping.id, value=shown)
 
 
 def truth_names(mapping: ColumnMapping, label_names: Sequence[str]) -> tuple[str, ...]:
@@ -315,108 +378,10 @@ def truth_names(mapping: ColumnMapping, label_names: Sequence[str]) -> tuple[str
     return tuple(label_names)
 
 
-def is_number(kind: pa.DataType) -> bool:
-    types = pa.types
-    exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-    return bool(exact or types.is_floating(kind))
-
-
-def as_floats(column: pa.Array) -> npt.NDArray[np.floating[Any]]:
-    """Return numbers as they are if they are floats, else as float64; missing ones are NaN."""
-    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
-        column = column.cast(pa.float64())
-    values: npt.NDArray[np.floating[Any]] = column.to_numpy(zero_copy_only=False)
-    return values
-
-
 def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="permissive")
 
 
-def list_features(column: pa.ChunkedArray, name: str, findings: Findings) -> Features:
-    """Return the (n, d) features of a column of lists, native or written as text."""
-    native = _native_lists(column)
-    if native is not None:
-        return native
-    rows = [_number_row(cell, i, name, findings) for i, cell in enumerate(column.to_pylist())]
-    width = max(row.size for row in rows)
-    for i, row in enumerate(rows):
-        if row.size != width:
-            rule, fix = f"every list of features must have {width} numbers", "Make it as long."
-            findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=str(row.size))
-    check_shape(0, width, 0)
-    findings.stop_if_fatal()
-    return np.stack(rows)
-
-
-def _native_lists(column: pa.ChunkedArray) -> npt.NDArray[np.float32] | None:
-    """The values of equally long lists without making Python objects of them."""
-    types = pa.types
-    kind = column.type
-    if not (types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)):
-        return None
-    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
-    if len(lengths) != 1 or not lengths[0] or not is_number(kind.value_type):
-        return None
-    values = pc.list_flatten(column).combine_chunks()
-    floats = as_floats(values).astype(np.float32, copy=False)
-    return floats.reshape(len(column), lengths[0])
-
-
-def _number_row(cell: Any, i: int, name: str, findings: Findings) -> npt.NDArray[np.float32]:
-    try:
-        row = parse_numbers(cell)
-        if row.ndim == 1:
-            return row
-    except (ValueError, TypeError, OverflowError):
-        pass
-    rule, fix = "a cell must hold a list of numbers", "Correct it, e.g. [0.5, 1.0]."
-    findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
-    return np.zeros(0, np.float32)
-
-
-def word_features(column: pa.ChunkedArray, name: str) -> tuple[sp.csr_array, tuple[str, ...]]:
-    """Return TF-IDF features of a text column, sparse, and their words."""
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    texts = ["" if text is None else str(text) for text in column.to_pylist()]
-    words = TfidfVectorizer(max_features=MAX_WORDS, sublinear_tf=True, dtype=np.float32)
-    try:
-        features = words.fit_transform(texts)
-    except ValueError:
-        refuse("a text column must hold words", "Map another column to features.", column=name)
-    return sp.csr_array(features), tuple(words.get_feature_names_out())
-
-
 def _display(table: pa.Table, columns: tuple[str, ...]) -> pd.DataFrame | None:
-    return table.select(list(columns)).to_pandas() if columns else None
-
-
-def _fold(
-    table: pa.Table, mapping: ColumnMapping, findings: Findings
-) -> tuple[pa.Table, LabelSets]:
-    """Turn one row per (instance, label) into one row per instance and its set of labels."""
-    ids = [str(value) for value in table.column(mapping.id).to_pylist()]
-    names = table.column(mapping.labels[0]).to_pylist()
-    values = _values(table, mapping, findings)
-    sets: dict[str, list[str]] = {}
-    first: dict[str, int] = {}
-    for i, (key, name, value) in enumerate(zip(ids, names, values, strict=True)):
-        first.setdefault(key, i)
-        offered = sets.setdefault(key, [])
-        if value and name is not None and str(name) != "":
-            offered.append(str(name))
-    return table.take(pa.array(list(first.values()), pa.int64())), LabelSets(list(sets.values()))
-
-
-def _values(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> list[int]:
-    if len(mapping.labels) == 1:
-        return [1] * table.num_rows
-    flags = [parse_flag(value) for value in table.column(mapping.labels[1]).to_pylist()]
-    for i, flag in enumerate(flags):
-        if flag is None:
-            rule, fix = "a label's value must be 0/1, -1/1 or true/false", "Correct the cell."
-            found = table.column(mapping.labels[1])[i].as_py()
-            column = mapping.labels[1]
-            findings.add(rule, fix, fatal=True, row=i + 1, column=column, value=found)
-    return [flag or 0 for flag in flags]
+    shown = [name for name in columns if name in table.column_names]
+    return table.select(shown).to_pandas() if shown else None

@@ -1,5 +1,6 @@
 """Bytes to text and numbers to text, the same way in every text format of this package."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.formats.findings import Findings
+from core.formats.limits import check_rows, check_size
+
+LINE_COST = 8  # bytes that a byte of text takes, and the patience it takes, on its way to numbers
 
 
 def decoded(raw: bytes, findings: Findings) -> str:
@@ -22,6 +26,14 @@ def decoded(raw: bytes, findings: Findings) -> str:
 
 def read_text(path: Path, findings: Findings) -> str:
     return decoded(path.read_bytes(), findings)
+
+
+def read_lines(path: Path, findings: Findings) -> Iterator[str]:
+    """Give the lines of a file that is parsed line by line, without their ends."""
+    check_size(LINE_COST * path.stat().st_size, "text that is read line by line")
+    with path.open("rb") as file:
+        check_rows(sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b"")))
+    return iter(read_text(path, findings).split("\n"))
 
 
 def number_texts(values: npt.NDArray[np.float32]) -> list[str]:

@@ -6,12 +6,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
-from core.config import PlainConfig
-from core.dataset import CandidateDataset, as_features
-from core.errors import DatasetError, Problem
-from core.graphs import InstanceGraph, LabelGraph
+from core.engine.config import PlainConfig
+from core.engine.graphs import InstanceGraph, LabelGraph
+from core.methods.base import candidate_data, candidate_tags, known_features
 
 FROM_PRESET = "preset"
 
@@ -29,12 +27,14 @@ class PlainClassifier(ClassifierMixin, BaseEstimator):
     ----------
     confidences_ : (n, L), how likely each candidate of the training data is true; 0 elsewhere
     pseudo_labels_ : (n, L), the propagated labels Z
+    sources_ : DataFrame with the sensitivity and specificity of each source and their 90 %
+        intervals; none unless several sources voted on the same cells
     history_ : the epoch records
     classes_ : the label indices
 
     Examples
     --------
-    >>> from core.demo import load_demo
+    >>> from core.data.demo import load_demo
     >>> from core.methods import PlainClassifier
     >>> data = load_demo(n_instances=300)
     >>> model = PlainClassifier(epochs=3).fit(data.features, data.candidates)
@@ -64,11 +64,19 @@ class PlainClassifier(ClassifierMixin, BaseEstimator):
         chosen = {name: value for name, value in values.items() if value != FROM_PRESET}
         return PlainConfig.preset(self.preset, **chosen)
 
-    def fit(self, X: Any, Y: Any) -> Self:
-        """Train on features (n, d) and candidate labels (n, L)."""
-        from core.trainer import PlainTrainer
+    def fit(self, X: Any, Y: Any = None, votes: Any = None, *, y: Any = None) -> Self:
+        """Train on features (n, d) and candidate labels (n, L).
 
-        dataset = CandidateDataset(X, Y)
+        Parameters
+        ----------
+        y : the same as Y, by scikit-learn's name
+        votes : who said what, where several sources offered labels: (n, L, S) of 1, 0 and NaN (was
+            not asked), or a table with the columns instance, label, source and vote, instances and
+            labels numbered from 0 ("0", "label0"). Y may then be left out.
+        """
+        from core.engine.trainer import PlainTrainer
+
+        dataset = candidate_data(self, X, Y, votes, y)
         self._trainer = PlainTrainer(self.config)
         events = self._trainer.epochs(
             dataset, instance_graph=self.instance_graph, label_graph=self.label_graph
@@ -76,31 +84,29 @@ class PlainClassifier(ClassifierMixin, BaseEstimator):
         self.history_ = [event for event in events if event.kind == "epoch"]
         self.confidences_ = self._trainer.confidences
         self.pseudo_labels_ = self._trainer.pseudo_labels
-        self.n_features_in_ = dataset.n_features
+        self.sources_ = _source_table(self._trainer.sources)
         self.classes_ = np.arange(dataset.n_labels)
         return self
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the predictions (m, L) for the features (m, d), in [0, 1]."""
-        check_is_fitted(self, "confidences_")
-        problems: list[Problem] = []
-        X = as_features(X, problems)
-        if not problems and X.shape[1] != self.n_features_in_:
-            wrong = f"the model was fitted on {self.n_features_in_} features"
-            problems.append(Problem(wrong, "Give the same columns.", True, value=str(X.shape[1])))
-        if problems:
-            raise DatasetError(problems)
+        X = known_features(self, X)
         return self._trainer.predict_proba(X)
 
-    def predict(self, X: Any) -> npt.NDArray[np.uint8]:
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the labels (m, L) whose prediction is above the threshold."""
-        return (self.predict_proba(X) > self.config.threshold).astype(np.uint8)
+        return (self.predict_proba(X) > self.config.threshold).astype(np.int64)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = True
-        tags.input_tags.sparse = True
-        return tags
+        return candidate_tags(super().__sklearn_tags__())
+
+
+def _source_table(found: Any) -> Any:
+    if found is None:
+        return None
+    import pandas as pd
+
+    return pd.DataFrame(found.records())
 
 
 def _signature() -> Signature:

@@ -4,15 +4,25 @@
 Never loads torch or faiss, so the server may use all of it.
 """
 
-from core.review.agreement import Agreement, Disagreement, disagreements, measure_agreement
+from core.review.agreement import (
+    Agreement,
+    Disagreement,
+    SelfAgreement,
+    disagreements,
+    measure_agreement,
+    self_agreement,
+)
 from core.review.audit import (
+    Audit,
     AutoResolve,
     RemainingFalse,
+    audit,
     auto_resolve,
     clicks_left,
     remaining_false,
 )
 from core.review.difference import Difference, difference
+from core.review.habits import Habit
 from core.review.queue import ORDERS, STATES, Order, Question, State
 from core.review.radar import Contradiction, contradictions
 from core.review.resolve import Resolution, Threshold, Verdict, resolve
@@ -22,19 +32,23 @@ __all__ = [
     "ORDERS",
     "STATES",
     "Agreement",
+    "Audit",
     "AutoResolve",
     "Contradiction",
     "Difference",
     "Disagreement",
+    "Habit",
     "Order",
     "Question",
     "RemainingFalse",
     "Resolution",
     "Reviewer",
     "Ripple",
+    "SelfAgreement",
     "State",
     "Threshold",
     "Verdict",
+    "audit",
     "auto_resolve",
     "clicks_left",
     "contradictions",
@@ -43,4 +57,5 @@ __all__ = [
     "measure_agreement",
     "remaining_false",
     "resolve",
+    "self_agreement",
 ]

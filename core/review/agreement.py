@@ -1,19 +1,26 @@
-"""Whether people agree: per label Krippendorff's alpha and Cohen's kappa, and where they do not.
+"""Whether people agree: per label Krippendorff's alpha and Cohen's kappa, and where they do not;
+and whether each agrees with what the same person said before.
 
 Only keep and reject are verdicts; a person who was unsure said nothing of that cell.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from core.review.resolve import Verdict
 
 Floats = npt.NDArray[np.float64]
+
+REPEAT_EVERY, REPEAT_AFTER = 20, 30
+"""Of so many instances that a person answered one comes back, and not of the last so many: 5 % of
+the time tells agreement with oneself to +-10 % after 500 answers, and few remember 30 instances."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,56 @@ class Disagreement:
     label: str
     verdicts: dict[str, str]
     adjudicated: str | None
+
+
+@dataclass(frozen=True)
+class SelfAgreement:
+    """How often one person said the same of a cell that came back blind, with a 90 % interval."""
+
+    annotator: str
+    n_repeated: int
+    n_same: int
+    low: float
+    high: float
+
+
+def self_agreement(history: Iterable[Verdict]) -> list[SelfAgreement]:
+    """Compare every blind answer with what the same person had said of the cell before.
+
+    `history` is every row ever stored, oldest first; what was undone does not count. The later
+    answer is the one that stands, so a cell is decided once however often it came back.
+    """
+    stacks: dict[tuple[str, str, str], list[tuple[str, bool | None]]] = defaultdict(list)
+    for one in history:
+        said = stacks[one.annotator, one.instance_id, one.label]
+        if one.verdict == "undo":
+            del said[-1:]
+            continue
+        is_told = one.verdict in ("keep", "reject") and not getattr(one, "adjudicates", False)
+        is_repeated = is_told and not getattr(one, "shown", True) and bool(said)
+        is_repeated = is_repeated and said[-1][0] in ("keep", "reject")
+        said.append((one.verdict, said[-1][0] == one.verdict if is_repeated else None))
+    counts: dict[str, list[bool]] = defaultdict(list)
+    for (annotator, *_), said in stacks.items():
+        counts[annotator] += [same for _, same in said if same is not None]
+    found = []
+    for annotator, same in sorted(counts.items()):
+        if same:
+            a, b = sum(same) + 0.5, len(same) - sum(same) + 0.5  # Jeffreys
+            ends = float(betaincinv(a, b, 0.05)), float(betaincinv(a, b, 0.95))
+            found.append(SelfAgreement(annotator, len(same), sum(same), *ends))
+    return found
+
+
+def may_repeat(made: Iterable[Verdict], repeated: Collection[str]) -> list[str]:
+    """Return the instances of which one is to come back to a person now; mostly none.
+
+    `made` is what the person decided and stands, oldest first; `repeated` came back already.
+    """
+    ids = list(dict.fromkeys(one.instance_id for one in made if one.verdict in ("keep", "reject")))
+    if len(ids) // REPEAT_EVERY <= len(repeated):
+        return []
+    return [one for one in ids[: max(len(ids) - REPEAT_AFTER, 0)] if one not in repeated]
 
 
 def measure_agreement(by_annotator: Mapping[str, Iterable[Verdict]]) -> list[Agreement]:
@@ -82,6 +139,15 @@ def krippendorff_alpha(units: Iterable[Iterable[str]]) -> float:
     n = sum(values.values())
     expected = sum(count * (n - count) for count in values.values()) / (n - 1) if n > 1 else 0.0
     return 1 - observed / expected if expected else float("nan")
+
+
+def alpha_of_counts(yes: npt.NDArray[Any], asked: npt.NDArray[Any]) -> float:
+    """Return `krippendorff_alpha` of yes and no, given how many of those asked said yes."""
+    shared = asked > 1
+    y, m = yes[shared].astype(np.float64), asked[shared].astype(np.float64)
+    n, n_yes = m.sum(), y.sum()
+    expected = 2 * n_yes * (n - n_yes) / (n - 1) if n > 1 else 0.0
+    return float(1 - (2 * y * (m - y) / (m - 1)).sum() / expected) if expected else float("nan")
 
 
 def cohen_kappa(pairs: Iterable[tuple[str, str]]) -> float:

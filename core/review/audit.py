@@ -2,7 +2,8 @@
 
 All of it comes from decisions on cells that were drawn at random (`sampled`). What the model says
 of such a cell is what it says without that decision, so these cells stand for those nobody has
-decided. Cells that the queue chose are left out: they were chosen because they are doubtful.
+decided. Cells that the queue chose are left out: they were chosen because they are doubtful. So are
+answers that were likely given without looking (`core.review.habits`).
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import numpy.typing as npt
 from scipy.special import betaincinv
 
 from core.errors import ConfigError
-from core.review.queue import audit_order
+from core.review.queue import audit_cells, audit_order
+from core.review.resolve import Threshold
 from core.review.reviewer import Reviewer
 
 Floats = npt.NDArray[np.float64]
@@ -62,6 +64,83 @@ class AutoResolve:
     labels: Rows
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What thirty random cells, answered blind, say of all candidates. Intervals are of 90 %.
+
+    The random answers beyond the thirty count too. Of the cells that a rule keeps, `n_right` of
+    `n_kept` are true; `expected` is how many of all answered the confidences took for true.
+    """
+
+    n_asked: int
+    n_answered: int
+    n_told: int  # random cells answered with keep or reject
+    n_true: int
+    expected: float
+    deviation: float  # standard deviation of that
+    level: tuple[float, float]
+    n_kept: int
+    n_right: int
+    precision: tuple[float, float]
+    is_careful: bool  # nobody's random answers look as if given without looking
+
+    @property
+    def is_done(self) -> bool:
+        return self.n_answered == self.n_asked > 0 and self.is_careful
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the answers allow that the confidences are right."""
+        return abs(self.n_true - self.expected) <= 1.645 * self.deviation  # 90 % of a normal
+
+    @property
+    def sentence(self) -> str:
+        """What can be trusted, or what is not known."""
+        if not self.is_done:
+            why = "" if self.is_careful else ", some of them as if without looking"
+            return (
+                f"Not audited ({self.n_answered} of {self.n_asked} random cells answered{why}): "
+                "how right the labels will be rests on the run's word."
+            )
+        low, high = self.level
+        fit = "as" if self.is_calibrated else "unlike"
+        told = (
+            f"Audited: by {self.n_told} random answers {low:.0%} to {high:.0%} of the candidates "
+            f"are true, {fit} the confidences say ({self.n_true} true, {self.expected:.0f} "
+            "expected)."
+        )
+        if not self.n_kept:
+            return told
+        low, high = self.precision
+        right = f"{self.n_right} of {self.n_kept}"
+        return f"{told} Of what is kept, {low:.0%} to {high:.0%} is right ({right})."
+
+
+def audit(reviewer: Reviewer, threshold: Threshold | None = None) -> Audit:
+    """Return how far the audit is, and what it says of what this rule keeps (0.5 by default)."""
+    thirty = audit_cells(reviewer)
+    answered = thirty & (~np.isnan(reviewer.decided) | reviewer.unsure)
+    rows, labels = _audited(reviewer, reviewer.trusted)
+    names = tuple(reviewer.dataset.label_names)
+    kept = (threshold or Threshold()).keep(reviewer.confidences, reviewer.offered, names)
+    is_true, is_kept = reviewer.decided[rows, labels] == 1, kept[rows, labels]
+    p = reviewer.confidences[rows, labels].astype(np.float64)
+    n_true, n_kept, n_right = (int(one.sum()) for one in (is_true, is_kept, is_true & is_kept))
+    return Audit(
+        n_asked=int(thirty.sum()),
+        n_answered=int(answered.sum()),
+        n_told=len(rows),
+        n_true=n_true,
+        expected=float(p.sum()),
+        deviation=float(np.sqrt((p * (1 - p)).sum())),
+        level=reviewer.level.after(n_true, len(rows)),
+        n_kept=n_kept,
+        n_right=n_right,
+        precision=reviewer.level.after(n_right, n_kept) if n_kept else (0.0, 1.0),
+        is_careful=not (answered & ~reviewer.unsure & ~reviewer.trusted).any(),
+    )
+
+
 def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> RemainingFalse:
     """Estimate the false candidates that would be exported now, with intervals of this level.
 
@@ -70,7 +149,7 @@ def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> R
     an audit has an estimate too, and a wide interval.
     """
     undecided = reviewer.offered & np.isnan(reviewer.decided)
-    audited = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
+    audited = reviewer.trusted & reviewer.sampled
     n_labels, rng = reviewer.dataset.n_labels, np.random.default_rng(seed)
     draws = np.zeros((N_DRAWS, n_labels))
     mean, n_kept, n_audited = (np.zeros(n_labels) for _ in range(3))
@@ -109,7 +188,7 @@ def clicks_left(reviewer: Reviewer, target: float = 0.95) -> int:
     decisions will teach is not counted, so it is rather too many.
     """
     undecided = reviewer.offered & np.isnan(reviewer.decided)
-    audited = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
+    audited = reviewer.trusted & reviewer.sampled
     doubt = 0.5 - np.abs(reviewer.confidences - 0.5)
     wrong = ((reviewer.confidences >= 0.5) != (reviewer.decided == 1))[audited].sum()
     factor = (wrong + 1) / (doubt[audited].sum() + 1)
@@ -134,7 +213,7 @@ def auto_resolve(
     if not 0 < precision < 1 or not 0 < certainty < 1:
         raise ConfigError("Precision and certainty lie between 0 and 1.", f"Got {precision}.")
     toward = reviewer.confidences if verdict == "keep" else 1 - reviewer.confidences
-    rows, labels = _audited(reviewer)
+    rows, labels = _audited(reviewer, reviewer.trusted & ~reviewer.suspected)
     right = reviewer.decided[rows, labels] == (verdict == "keep")
     sure = toward[rows, labels].astype(np.float64)
     order = np.argsort(-sure, kind="stable")
@@ -166,13 +245,14 @@ def auto_resolve(
     return AutoResolve(verdict, precision, cut, bound, count, wrong, 0, *found)
 
 
-def _audited(reviewer: Reviewer) -> tuple[Rows, Rows]:
-    """Return the sampled cells that form a random sample: no cell before them is unanswered."""
+def _audited(reviewer: Reviewer, trusted: npt.NDArray[np.bool_]) -> tuple[Rows, Rows]:
+    """Return the sampled cells that form a random sample: no cell before them is unanswered, or
+    was answered without looking."""
     order = audit_order(reviewer)
-    waiting = reviewer.offered & np.isnan(reviewer.decided) & ~reviewer.unsure
+    untold = np.isnan(reviewer.decided) | (reviewer.sampled & ~trusted)
+    waiting = reviewer.offered & untold & ~reviewer.unsure
     reached = order[waiting].max(initial=-1.0)
-    drawn = reviewer.offered & ~np.isnan(reviewer.decided) & reviewer.sampled
-    rows, labels = np.nonzero(drawn & (order > reached))
+    rows, labels = np.nonzero(trusted & reviewer.sampled & (order > reached))
     return rows, labels
 
 

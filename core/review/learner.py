@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[Any]
@@ -28,6 +28,12 @@ N_RELATED = 16
 
 STEP_TOLERANCE = 0.02
 """Log-odds that move less than this in a step are those of the fit."""
+
+COMMON_SCALE, STRETCH_SCALE = (0.4, 0.2), (0.3, 0.4)
+"""Of the Cauchy priors of intercept and slope of all labels: a handful of answers moves little, a
+level that is far off moves at once."""
+
+CAUCHY_ROUNDS = 6
 
 REFIT_SHARE = 0.05
 """After this share of new decisions all labels are fitted anew."""
@@ -106,14 +112,24 @@ class Learner:
     def __init__(self, features: CellFeatures) -> None:
         self.features = features
 
-    def fit(self, decided: Matrix, moved: Matrix, before: Fit | None = None) -> Fit:
-        """Fit all labels."""
+    def fit(
+        self,
+        decided: Matrix,
+        moved: Matrix,
+        before: Fit | None = None,
+        sampled: npt.NDArray[np.bool_] | None = None,
+    ) -> Fit:
+        """Fit all labels. What they share comes from `sampled` decisions only, those on cells
+        drawn at random: cells chosen as doubtful say little about all others.
+        """
         n_labels = decided.shape[1]
         rows, labels = np.nonzero(~np.isnan(decided))
         common = (0.0, 1.0)
-        if len(rows):
+        drawn = np.ones(len(rows), bool) if sampled is None else sampled[rows, labels]
+        if drawn.any():
+            at_random = rows[drawn], labels[drawn]
             common = _two_parameters(
-                self.features.start[rows, labels], decided[rows, labels], (0.0, 1.0), (1.0, 0.5)
+                self.features.start[at_random], decided[at_random], (0.0, 1.0), COMMON_SCALE
             )
         mean = self._mean(common)
         weights = np.tile(mean, (n_labels, 1))
@@ -130,7 +146,7 @@ class Learner:
         stretch = (0.0, 1.0)
         if loo:
             stretch = _two_parameters(
-                np.concatenate(loo), np.concatenate(answers), (0.0, 1.0), (0.3, 0.6)
+                np.concatenate(loo), np.concatenate(answers), (0.0, 1.0), STRETCH_SCALE
             )
         return Fit(weights.astype(np.float32), covariance, common, stretch, len(rows), 0)
 
@@ -314,10 +330,13 @@ def _left_out(F: Matrix, y: Vector, w: Vector, covariance: Matrix) -> Vector:
 
 
 def _two_parameters(
-    x: Vector, y: Vector, mean: tuple[float, float], deviation: tuple[float, float]
+    x: Vector, y: Vector, mean: tuple[float, float], scale: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return intercept and slope of a logistic regression with this prior."""
+    """Return intercept and slope of a logistic regression with Cauchy priors."""
     F = np.stack([np.ones(len(x)), x], axis=1).astype(np.float32)
-    precision = (1 / np.square(deviation)).astype(np.float32)
-    w, _ = _newton(F, y, precision, np.array(mean, np.float32), np.array(mean, np.float32))
+    middle = w = np.array(mean, np.float32)
+    for _ in range(CAUCHY_ROUNDS):
+        # A normal prior that holds as the Cauchy one does here.
+        precision = (2 / (np.square(scale) + np.square(w - middle))).astype(np.float32)
+        w, _ = _newton(F, y, precision, middle, w)
     return float(w[0]), float(max(w[1], 0.05))

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from core.engine.propagation import Propagator
 from core.errors import StoreError
-from core.propagation import Propagator
 from core.review.difference import Difference, difference
 from core.review.resolve import Verdict
 from core.review.reviewer import Reviewer
@@ -17,12 +17,10 @@ def load_reviewer(
     workspace: Workspace, run: RunRow, decisions: Iterable[Verdict] | None = None
 ) -> Reviewer:
     """Return the reviewer of a run with results, with these decisions or those that stand now."""
-    from core.results import confidence_history, load_graphs
+    from core.runs.results import confidence_history, load_graphs, load_level, require_results
     from core.tuning import dependence
 
-    predictions = workspace.runs.folder(run.id) / "predictions.npy"
-    if not predictions.exists():
-        raise StoreError("This run has no results yet.", run.id, "Wait, or stop it first.")
+    predictions = require_results(workspace, run) / "predictions.npy"
     dataset = workspace.load_dataset(run.fingerprint)
     names = ("alpha", "beta", "eta", "gamma", "n_steps")
     weights = {name: getattr(run.config, name) for name in names}
@@ -33,12 +31,14 @@ def load_reviewer(
         workspace.decisions.latest(run.fingerprint) if decisions is None else decisions,
         variability=variability(dataset.candidates, confidence_history(workspace, run.id)),
         dependence=dependence(workspace, run.fingerprint),
+        held_out=run.config.members > 1,
+        level=load_level(workspace, run),
     )
 
 
 def thanks_to_you(workspace: Workspace, run: RunRow) -> Difference:
     """Return what a retraining with decisions changed: the run before without them, then it."""
-    from core.results import retrained_from
+    from core.runs.results import retrained_from
 
     before = retrained_from(workspace, run.id)
     if before is None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import ConfigError
 
 Matrix = npt.NDArray[np.float32]
@@ -101,6 +101,7 @@ class Resolution:
     confidences: Matrix  # (n, L)
     reasons: npt.NDArray[np.uint32]  # (n, L), places in reason_texts
     reason_texts: tuple[str, ...]
+    predictions: Matrix | None = None  # (n, L), what the networks say, candidates or not
 
     def reason(self, i: int, j: int) -> str:
         return self.reason_texts[int(self.reasons[i, j])]
@@ -113,6 +114,7 @@ def resolve(
     decisions: Iterable[Verdict] = (),
     *,
     allow_new_labels: bool = False,
+    predictions: Matrix | None = None,
 ) -> Resolution:
     """Decide every cell.
 
@@ -122,6 +124,7 @@ def resolve(
     threshold : 0.5 for all labels by default
     decisions : the standing ones, latest last; "unsure" leaves the cell to its confidence
     allow_new_labels : also resolve labels that were not offered
+    predictions : (n, L), for files that have a place for them
     """
     if confidences.shape != dataset.candidates.shape:
         shapes = f"Confidences are {confidences.shape}, candidates {dataset.candidates.shape}."
@@ -141,7 +144,8 @@ def resolve(
             place[text] = len(texts)
             texts.append(text)
         kept[i, j], reasons[i, j] = decision.verdict == "keep", place[text]
-    return Resolution(kept.astype(np.uint8), confidences.astype(np.float32), reasons, tuple(texts))
+    labels, confidences = kept.astype(np.uint8), confidences.astype(np.float32)
+    return Resolution(labels, confidences, reasons, tuple(texts), predictions)
 
 
 def located(

@@ -1,7 +1,7 @@
 """Dated copies of the database, and the way back.
 
-A copy is made by SQLite while others read and write, checked, and only then given its name. Arrays
-are not copied: they never change once written. PostgreSQL has its own tool, `pg_dump`.
+A copy is made by SQLite while others read and write, checked, and only then given its name. Files
+of data and runs are not in it: `core.store.full_backup` has them, and PostgreSQL too.
 """
 
 import os
@@ -17,8 +17,11 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL
 
 from core.errors import StoreError
+from core.failpoints import failpoint
+from core.paths import full_path
 from core.store.database import BUSY_SECONDS, Database, folder_url, sqlite_url, telling
 from core.store.files import sync_folder, telling_disk
+from core.store.permissions import create_private, make_private_folder
 from core.store.schema import check_version, runs
 
 if TYPE_CHECKING:
@@ -63,13 +66,14 @@ def restore(folder: Path | str, copy: Path | str) -> Path:
     StoreError
         The copy is not a sound database of a known version, or a run is at work.
     """
-    folder, copy = Path(folder).expanduser().absolute(), Path(copy)
+    folder, copy = full_path(folder), Path(copy)
     path = _sqlite_file(folder_url(folder))
-    _check(copy)
+    check_copy(copy)
     if path.exists() and _is_damaged(path):
         kept = _set_aside(path)
     else:
         kept = _keep_present(path, folder / "backups")
+    failpoint("restore.present_kept")
     with telling(str(path)):
         _copy(copy, path)
     Database(sqlite_url(path)).close()  # brings an older copy up to date
@@ -89,18 +93,24 @@ def copy_database(database: Database, folder: Path) -> Path:
     target = folder / datetime.now(UTC).strftime(_STAMP)
     temporary = folder / f".{target.name}.{uuid4().hex[:8]}.tmp"
     with telling_disk(target):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private_folder(folder)
     try:
-        with telling(str(target)):
-            _copy(source, temporary)
-            _make_single_file(temporary)
-        _check(temporary)
+        copy_sqlite(source, temporary)
+        check_copy(temporary)
+        failpoint("backup.copy_made")
         with telling_disk(target):
             os.replace(temporary, target)
             sync_folder(folder)
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def copy_sqlite(source: Path, target: Path) -> None:
+    """Copy an SQLite database, which may be in use, to one file."""
+    with telling(str(target)):
+        _copy(source, target)
+        make_single_file(target)
 
 
 def _sqlite_file(url: URL) -> Path:
@@ -122,18 +132,20 @@ def _copy(source: Path, target: Path) -> None:
         reader.backup(writer, progress=check_time)
 
 
-def _make_single_file(path: Path) -> None:
+def make_single_file(path: Path) -> None:
     """Leave the write-ahead log, so that the copy has no companion files."""
     with closing(_connect(path)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
 
 
 def _connect(path: Path, mode: str = "rwc") -> sqlite3.Connection:
+    if mode == "rwc":
+        create_private(path)
     uri = f"{path.absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
-def _check(copy: Path) -> None:
+def check_copy(copy: Path) -> None:
     """Refuse a file that is not a sound database of a version this program knows."""
     if not copy.is_file():
         raise StoreError("There is no such backup.", str(copy), "Look into the folder backups.")
@@ -168,7 +180,7 @@ def _set_aside(path: Path) -> Path:
     name = datetime.now(UTC).strftime(_STAMP).replace("plain-", "damaged-")
     kept = path.parent / "backups" / name
     with telling_disk(kept):
-        kept.parent.mkdir(exist_ok=True)
+        make_private_folder(kept.parent)
         for ending in ("-wal", "-shm", ""):
             companion = path.with_name(path.name + ending)
             if companion.exists():

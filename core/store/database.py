@@ -27,13 +27,25 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import URL, make_url
 
-from core.errors import StoreError
+from core.errors import DatabaseUnreachable, StoreError, StoreUnavailable
+from core.failpoints import failpoint
 from core.store import schema
 from core.store.files import telling_disk
+from core.store.permissions import create_private
 
 URL_VARIABLE = "PLAIN_DATABASE_URL"
 BUSY_SECONDS = 30.0
 WRITE_LOCK = 0x504C41494E  # "PLAIN": the key of the advisory lock on PostgreSQL
+
+
+# Of libpq: a server that is gone without a word is noticed within half a minute, not two hours.
+_PATIENCE = {
+    "connect_timeout": 10,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,
+}
 
 
 class Database:
@@ -104,6 +116,8 @@ class Database:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
             yield connection
+            failpoint("store.before_commit")
+        failpoint("store.committed")
         if durable and self.path:
             _sync_write_ahead_log(self.path)
 
@@ -142,6 +156,8 @@ class Database:
         self._engine.dispose()
 
     def _open(self) -> None:
+        if self.path:
+            create_private(self.path)
         with self.read() as connection:  # refuses before anything is written
             version = schema.stored_version(connection)
         if self.is_sqlite:
@@ -157,7 +173,9 @@ class Database:
                 return
             if version and self._before_migration:
                 self._before_migration(self)
+            failpoint("migration.copy_kept")
             schema.migrate(connection, version)
+            failpoint("migration.before_commit")
 
     def _use_write_ahead_log(self) -> None:
         """Switch once; the file remembers. SQLite does not wait for others here, so we do."""
@@ -194,13 +212,15 @@ def telling(place: str) -> Iterator[None]:
         yield
     except (sa.exc.DBAPIError, sqlite3.Error) as error:
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-        known = _explain(cause)
+        is_cut = isinstance(error, sa.exc.DBAPIError) and error.connection_invalidated
+        known = _explain(cause, is_cut)
         if known is None:
             raise
-        title, hint = known
-        raise StoreError(title, f"{place}: {str(cause).strip()}", hint) from error
+        kind, title, hint = known
+        raise kind(title, f"{place}: {str(cause).strip()}", hint) from error
     except sa.exc.TimeoutError as error:
-        raise StoreError("The database has no free connection.", place, "Try again.") from error
+        title = "The database has no free connection."
+        raise DatabaseUnreachable(title, place, "Try again.") from error
 
 
 def _checked_url(given: str | URL) -> URL:
@@ -233,7 +253,7 @@ def _make_engine(url: URL) -> Engine:
         sa.event.listen(engine, "begin", _begin_sqlite)
         return engine
     try:
-        engine = sa.create_engine(url, connect_args={"connect_timeout": 10}, pool_pre_ping=True)
+        engine = sa.create_engine(url, connect_args=_PATIENCE, pool_pre_ping=True)
     except ModuleNotFoundError as error:
         hint = 'Install it with: pip install "plain-studio[postgres]"'
         raise StoreError("The driver for PostgreSQL is missing.", str(error), hint) from None
@@ -293,6 +313,8 @@ def _insist(driver: Any, statement: str) -> Any:
 def _prepare_postgres(connection: Any, _record: object) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
+        # A process that is stopped in the middle of a write must not hold up all others.
+        cursor.execute(f"SET idle_in_transaction_session_timeout = '{BUSY_SECONDS:.0f}s'")
     connection.commit()
 
 
@@ -301,46 +323,72 @@ def _is_busy(error: sqlite3.Error) -> bool:
 
 
 _SAFE = "What was stored before is unharmed."
-_FULL = ("The disk is full.", f"Free some space and try again. {_SAFE}")
-_READ_ONLY = ("The database cannot be written.", "Check that the workspace is yours to write.")
+_FULL = (StoreUnavailable, "The disk is full.", f"Free some space and try again. {_SAFE}")
+_READ_ONLY = (
+    StoreUnavailable,
+    "The database cannot be written.",
+    "Check that the workspace is yours to write.",
+)
 _LOCKED = (
+    DatabaseUnreachable,
     f"The database was locked for more than {BUSY_SECONDS:.0f} seconds.",
     f"Another program holds it; close that program and try again. {_SAFE}",
 )
-_DAMAGED = ("The database is damaged.", "Restore a backup of this workspace: plain restore.")
+_DAMAGED = "Restore a backup of this workspace: plain restore."
 
-_SQLITE_ERRORS = {
+_Known = tuple[type[StoreError], str, str]
+_SQLITE_ERRORS: dict[str, _Known] = {
     "SQLITE_FULL": _FULL,
     "SQLITE_READONLY": _READ_ONLY,
     "SQLITE_PERM": _READ_ONLY,
     "SQLITE_BUSY": _LOCKED,
     "SQLITE_LOCKED": _LOCKED,
-    "SQLITE_CORRUPT": _DAMAGED,
-    "SQLITE_NOTADB": ("This file is not a database, or it is damaged.", _DAMAGED[1]),
-    "SQLITE_CANTOPEN": ("The database cannot be opened.", _READ_ONLY[1]),
-    "SQLITE_IOERR": ("The disk refused to read or write.", f"Check disk and space. {_SAFE}"),
+    "SQLITE_CORRUPT": (StoreError, "The database is damaged.", _DAMAGED),
+    "SQLITE_NOTADB": (StoreError, "This file is not a database, or it is damaged.", _DAMAGED),
+    "SQLITE_CANTOPEN": (StoreUnavailable, "The database cannot be opened.", _READ_ONLY[2]),
+    "SQLITE_IOERR": (
+        StoreUnavailable,
+        "The disk refused to read or write.",
+        f"Check disk and space. {_SAFE}",
+    ),
 }
 
-_POSTGRES_ERRORS = {
+_POSTGRES_ERRORS: dict[str, _Known] = {
     "53100": _FULL,
-    "53": ("The database server is out of resources.", f"Try again later. {_SAFE}"),
+    "53": (
+        DatabaseUnreachable,
+        "The database server is out of resources.",
+        f"Try again later. {_SAFE}",
+    ),
     "25006": _READ_ONLY,
-    "42501": ("The database refuses this user.", "Ask its owner for the right to write."),
+    "25P03": _LOCKED,
+    "42501": (
+        StoreError,
+        "The database refuses this user.",
+        "Ask its owner for the right to write.",
+    ),
     "55P03": _LOCKED,
-    "57": ("The database server shut down.", f"Start it and try again. {_SAFE}"),
+    "57": (
+        DatabaseUnreachable,
+        "The database server shut down.",
+        f"Start it and try again. {_SAFE}",
+    ),
     "08": (
+        DatabaseUnreachable,
         "The database cannot be reached.",
         f"Check that its server runs, that user and database exist, and {URL_VARIABLE}.",
     ),
 }
 
 
-def _explain(error: BaseException | None) -> tuple[str, str] | None:
-    """Return title and hint for an error of a driver; none for one that is a bug."""
+def _explain(error: BaseException | None, is_cut: bool) -> _Known | None:
+    """Return class, title and hint for an error of a driver; none for one that is a bug."""
     if isinstance(error, sqlite3.Error):
         name, table = getattr(error, "sqlite_errorname", "") or "", _SQLITE_ERRORS
     else:
         table, name = _POSTGRES_ERRORS, getattr(error, "sqlstate", "") or ""
-        if not name and type(error).__name__ in ("OperationalError", "ConnectionTimeout"):
+        if not name and (
+            is_cut or type(error).__name__ in ("OperationalError", "ConnectionTimeout")
+        ):
             name = "08"  # psycopg has no state where there is no connection
     return next((known for start, known in table.items() if name.startswith(start)), None)

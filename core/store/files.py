@@ -5,11 +5,12 @@ a crash the old file or the new one is there, never a part. Readers say which fi
 """
 
 import errno
+import io
 import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import time
@@ -19,7 +20,9 @@ from uuid import uuid4
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import StoreError
+from core.errors import StoreError, StoreUnavailable
+from core.failpoints import failpoint
+from core.store.permissions import open_private
 
 Array = npt.NDArray[Any]
 
@@ -28,16 +31,25 @@ _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, None}
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file to write that takes the place of `path` when the block ends well."""
+def replacing(
+    path: Path, *, is_private: bool = True, check: Callable[[], object] = lambda: None
+) -> Iterator[IO[bytes]]:
+    """Give a file to write that takes the place of `path` when the block ends well.
+
+    Only its owner may read it, unless it is told not to be private. `check` may raise to keep
+    what is there, as late as possible.
+    """
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
         with telling_disk(path):
-            with open(temporary, "xb") as file:
+            with open_private(temporary) if is_private else open(temporary, "xb") as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
+            check()
+            failpoint("files.before_rename")
             os.replace(temporary, path)
+            failpoint("files.renamed")
             sync_folder(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
@@ -51,9 +63,17 @@ def telling_disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _NO_SPACE:
             hint = "Free some space and try again. What was stored before is unharmed."
-            raise StoreError("The disk is full.", f"{path}: {error}", hint) from error
+            raise StoreUnavailable("The disk is full.", f"{path}: {error}", hint) from error
         hint = "Check that the folder exists and is yours to write."
-        raise StoreError("This cannot be written.", f"{path}: {error.strerror}", hint) from error
+        detail = f"{path}: {error.strerror}"
+        raise StoreUnavailable("This cannot be written.", detail, hint) from error
+
+
+def write_all(file: io.FileIO, content: bytes) -> None:
+    """Write to an unbuffered file; on a disk that gets full, a part is written first."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[file.write(rest) :]
 
 
 def sync_folder(folder: Path) -> None:
@@ -85,7 +105,13 @@ def write_array(path: Path, array: Array) -> None:
 
 def write_arrays(path: Path, /, **arrays: Array) -> None:
     """Write named arrays as .npz, uncompressed."""
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with replacing(path) as file:
+        save_arrays(file, arrays)
+
+
+def save_arrays(file: IO[bytes], arrays: dict[str, Array]) -> None:
+    """Write named arrays as .npz, uncompressed, into an open file."""
+    with zipfile.ZipFile(file, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, select
 
 from core.store.database import Database
-from core.store.runs import require_dataset
+from core.store.runs import clean, require_dataset
 from core.store.schema import leases
 
 LEASE_SECONDS = 300.0
@@ -42,11 +42,14 @@ class LaneStore:
         """Lease the first `count` of these instances that nobody else has; return them in order.
 
         Those this annotator has already are renewed and count. `overlap` is the share of instances
-        that two people may have.
+        that two people may have. Instances whose names no database takes are given to nobody.
         """
         now = time.time()
         free: list[str] = []
-        with self._database.write() as connection:
+        instance_ids = [one for one in instance_ids if clean(one) == one]
+        if not instance_ids:
+            return free
+        with self._database.write(durable=False) as connection:
             require_dataset(connection, fingerprint)
             for at in range(0, len(instance_ids), _CHUNK):
                 chunk = instance_ids[at : at + _CHUNK]
@@ -55,14 +58,9 @@ class LaneStore:
                 free += [one for one, _ in zip(allowed, range(count - len(free)), strict=False)]
                 if len(free) >= count:
                     break
-            self._put(connection, fingerprint, annotator, free, now + seconds, answered=False)
+            until = now + seconds
+            _put(self._database, connection, (fingerprint, annotator), free, until, answered=False)
         return free
-
-    def finish(self, fingerprint: str, annotator: str, instance_ids: Sequence[str]) -> None:
-        """Keep instances this annotator has answered from the others."""
-        until = time.time() + ANSWERED_SECONDS
-        with self._database.write() as connection:
-            self._put(connection, fingerprint, annotator, instance_ids, until, answered=True)
 
     def release(
         self, fingerprint: str, annotator: str, instance_ids: Sequence[str] | None = None
@@ -70,47 +68,67 @@ class LaneStore:
         """Give these instances, or all, back as far as they were not answered."""
         mine = (leases.c.fingerprint == fingerprint) & (leases.c.annotator == annotator)
         gone = sa.delete(leases).where(mine, ~leases.c.answered)
-        with self._database.write() as connection:
+        if instance_ids is not None and not instance_ids:
+            return
+        with self._database.write(durable=False) as connection:
             if instance_ids is None:
                 connection.execute(gone)
             for chunk in _chunks(instance_ids or ()):
                 connection.execute(gone.where(leases.c.instance_id.in_(chunk)))
 
+    def count(self, fingerprint: str) -> int:
+        """Return how many instances are leased and not answered."""
+        query = select(sa.func.count()).where(leases.c.fingerprint == fingerprint)
+        with self._database.read() as connection:
+            return connection.scalar(query.where(~leases.c.answered)) or 0
+
     def second_opinions(self, fingerprint: str, annotator: str, overlap: float) -> list[str]:
         """Return instances to be shared that exactly one other person has answered."""
-        query = select(leases.c.instance_id, leases.c.annotator, leases.c.answered)
-        who: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-        with self._database.read() as connection:
-            rows = connection.execute(query.where(leases.c.fingerprint == fingerprint)).all()
-        for instance_id, other, answered in rows:
-            who[instance_id].append((other, answered))
-        return sorted(
-            one
-            for one, holders in who.items()
-            if _is_shared(one, overlap)
-            and (len(holders) == 1 and holders[0][1] and holders[0][0] != annotator)
+        theirs = sa.case((leases.c.answered & (leases.c.annotator != annotator), 1), else_=0)
+        query = (
+            select(leases.c.instance_id)
+            .where(leases.c.fingerprint == fingerprint)
+            .group_by(leases.c.instance_id)
+            .having(sa.func.count() == 1, sa.func.sum(theirs) == 1)
         )
+        with self._database.read() as connection:
+            found = connection.scalars(query).all()
+        return sorted(one for one in found if _is_shared(one, overlap))
 
-    def _put(
-        self,
-        connection: Connection,
-        fingerprint: str,
-        annotator: str,
-        instance_ids: Iterable[str],
-        until: float,
-        *,
-        answered: bool,
-    ) -> None:
-        mine = (leases.c.fingerprint == fingerprint) & (leases.c.annotator == annotator)
-        for chunk in _chunks(instance_ids):
-            change = sa.update(leases).where(mine, leases.c.instance_id.in_(chunk))
-            longer = sa.case((leases.c.until > until, leases.c.until), else_=until)
-            sure = sa.or_(leases.c.answered, sa.literal(answered))
-            connection.execute(change.values(until=longer, answered=sure))
-            key = {"fingerprint": fingerprint, "annotator": annotator}
-            new = {"until": until, "answered": answered}
-            rows = [{**key, "instance_id": one, **new} for one in chunk]
-            self._database.insert_new(connection, leases, rows)
+
+def keep_answered(
+    database: Database, connection: Connection, answers: Iterable[dict[str, Any]]
+) -> None:
+    """Keep the instances of these rows of decisions from others than who answered them."""
+    until = time.time() + ANSWERED_SECONDS
+    by_lane: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for one in answers:
+        by_lane[one["fingerprint"], one["annotator"]][one["instance_id"]] = None
+    for lane, instance_ids in by_lane.items():
+        _put(database, connection, lane, instance_ids, until, answered=True)
+
+
+def _put(
+    database: Database,
+    connection: Connection,
+    lane: tuple[str, str],
+    instance_ids: Iterable[str],
+    until: float,
+    *,
+    answered: bool,
+) -> None:
+    """Lease instances to an annotator, or for longer; `lane` is the data and the annotator."""
+    key = dict(zip(("fingerprint", "annotator"), lane, strict=True))
+    mine = (leases.c.fingerprint == lane[0]) & (leases.c.annotator == lane[1])
+    for chunk in _chunks(instance_ids):
+        change = sa.update(leases).where(mine, leases.c.instance_id.in_(chunk))
+        longer = sa.case((leases.c.until > until, leases.c.until), else_=until)
+        sure = sa.or_(leases.c.answered, sa.literal(answered))
+        connection.execute(change.values(until=longer, answered=sure))
+        new = {"until": until, "answered": answered}
+        database.insert_new(
+            connection, leases, [{**key, "instance_id": one, **new} for one in chunk]
+        )
 
 
 def _others(

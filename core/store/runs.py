@@ -1,8 +1,12 @@
 """Runs: their settings, states, commands and events.
 
 States go queued → running ⇄ paused → finished | stopped | failed. "Interrupted" is not stored: it
-is a running or paused run whose process is gone, which only `core.worker` can tell; it is then
+is a running or paused run whose process is gone, which only `core.runs.worker` can tell; it is then
 either put back into the queue (`requeue`) or ended (`finish`).
+
+A run's files are on one machine, and only that one claims it. Every claim has a number, larger
+than the last; whoever gives its number with a write is refused with `ClaimLost` once another
+process has taken the run, in the same transaction that would have written.
 
 An ended run is immutable: events, state and commands are refused with `RunEndedError`; only name,
 note and whether it is deleted may change. Events carry a `seq` without gaps from 0; one that is
@@ -11,93 +15,56 @@ already stored is ignored, so that a resumed training may repeat what it told.
 All methods may be called from many threads and processes. Except for `get`, ids are whole ids.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Collection, Iterable
-from enum import StrEnum
 from pathlib import Path
 from secrets import choice
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from sqlalchemy import Connection, select, update
 
-from core.config import PlainConfig
-from core.errors import DatasetNotFound, PlainError, RunEndedError, RunNotFound, StoreError
-from core.events import EpochRecord, Event
+from core.engine.config import PlainConfig
+from core.engine.events import Event
+from core.errors import DatasetNotFound, RunNotFound, StoreError
+from core.store import run_events
 from core.store.database import Database
 from core.store.files import telling_disk, write_json
-from core.store.schema import datasets, events, now, runs
-
-Command = Literal["pause", "resume", "stop"]
+from core.store.machines import Machines
+from core.store.permissions import make_private_folder
+from core.store.run_rows import (
+    ACTIVE,
+    BY_ID,
+    Command,
+    RunRow,
+    RunState,
+    get_row,
+    has_ended,
+    not_found,
+    read_row,
+    update_row,
+)
+from core.store.schema import datasets, now, runs
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: sorts, has no look-alikes
-_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
-
-
-class RunState(StrEnum):
-    """Where a run is in its life."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    PAUSED = "paused"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
-
-    @property
-    def is_ended(self) -> bool:
-        return self in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
-
-
-_ACTIVE = (RunState.RUNNING, RunState.PAUSED)
-_LIVE = (RunState.QUEUED, *_ACTIVE)
 _ANSWERED_BY: dict[RunState, Command] = {RunState.PAUSED: "pause", RunState.RUNNING: "resume"}
-
-
-class RunRow(BaseModel):
-    """One run as it was when read. Times are UTC text; heartbeats and process starts, seconds."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
-    fingerprint: str
-    name: str
-    note: str
-    state: RunState
-    command: Command | None
-    config: PlainConfig
-    created: str
-    started: str | None
-    ended: str | None
-    epoch: int
-    error: str | None
-    pid: int | None
-    pid_started: float | None
-    heartbeat: float | None
-    deleted: str | None
-
+_PROCESS = ("pid", "pid_started", "heartbeat")
 
 RunRows: TypeAlias = list[RunRow]
-NumberedEvents: TypeAlias = list[tuple[int, Event]]
-
-
-_BY_ID = select(runs).where(runs.c.id == sa.bindparam("wanted"))  # asked for all the time
 
 
 class RunStore:
     """The runs of one workspace."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database, self._folder = database, folder
+    def __init__(self, database: Database, folder: Path, machines: Machines) -> None:
+        self._database, self._folder, self._machines = database, folder, machines
         self._made = dict[str, Path]()  # folders that were asked for
 
     def create(
         self, fingerprint: str, config: PlainConfig, name: str = "", note: str = ""
     ) -> RunRow:
-        """Queue a run on a data set of this workspace."""
+        """Queue a run on a data set whose files are here."""
         run_id = new_id()
         row = {
             "id": run_id,
@@ -108,22 +75,23 @@ class RunStore:
             "config": config.model_dump_json(),
             "created": now(),
             "epoch": 0,
+            "machine": self._machines.here,
         }
         with self._database.write() as connection:
-            require_dataset(connection, fingerprint)
+            require_dataset(connection, fingerprint, self._machines)
             connection.execute(sa.insert(runs).values(row))
-            return _get(connection, run_id)
+            return get_row(connection, run_id)
 
     def get(self, run_id: str) -> RunRow:
         """Return the run with this id, or the only one whose id begins so."""
         begins = runs.c.id.startswith(run_id.strip().lower() or " ", autoescape=True)
         with self._database.read() as connection:
-            found = connection.execute(_BY_ID, {"wanted": run_id}).all()
+            found = connection.execute(BY_ID, {"wanted": run_id}).all()
             if not found:
                 found = connection.execute(select(runs).where(begins).order_by(runs.c.id)).all()
         if len(found) != 1:
-            raise _not_found(run_id, [row.id for row in found])
-        return _run(found[0])
+            raise not_found(run_id, [row.id for row in found])
+        return read_row(found[0])
 
     def list(self, include_deleted: bool = False) -> RunRows:
         """Return all runs, the newest first."""
@@ -131,33 +99,54 @@ class RunStore:
         if not include_deleted:
             query = query.where(runs.c.deleted.is_(None))
         with self._database.read() as connection:
-            return [_run(row) for row in connection.execute(query)]
+            return [read_row(row) for row in connection.execute(query)]
+
+    def elsewhere(self, run: RunRow) -> str | None:
+        """Return the name of the machine that has the run's files; none when it is this one."""
+        is_here = run.machine == self._machines.here
+        return None if is_here else self._machines.name(run.machine)
 
     def folder(self, run_id: str) -> Path:
         """Return the folder of the run's files; made, with its `config.json`, when first asked."""
         if run_id in self._made and (self._made[run_id] / "config.json").exists():
             return self._made[run_id]
-        run = self._exactly(run_id)
+        with self._database.read() as connection:
+            run = self._own_row(connection, run_id)
         folder = self._folder / "runs" / run.id
         with telling_disk(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
         if not (folder / "config.json").exists():
             write_json(folder / "config.json", run.config.model_dump(mode="json"))
         self._made[run_id] = folder
         return folder
 
-    def claim_next(self, max_running: int, *, dead: Collection[str] = ()) -> RunRow | None:
-        """Take the oldest queued run, unless as many as allowed are running or paused.
+    def claim_next(
+        self, max_running: int, pid: int, pid_started: float, *, dead: Collection[str] = ()
+    ) -> RunRow | None:
+        """Take the oldest queued run of this machine, unless as many as allowed are at work.
 
-        It is running from now on, without a process: the process records itself with `claim`.
-        Runs named in `dead`, those the caller knows to have lost their process, do not count.
+        It is running from now on, in the name of the process that launches it, until `hand_over`
+        names the launched one and that one records itself with `claim`. Runs named in `dead`,
+        those the caller knows to have lost their process, do not count.
         """
-        waiting = select(runs.c.id).where(runs.c.state == RunState.QUEUED, runs.c.deleted.is_(None))
+        mine = (runs.c.machine == self._machines.here) & runs.c.deleted.is_(None)
+        waiting = select(runs.c.id).where(runs.c.state == RunState.QUEUED, mine)
         with self._database.write() as connection:
-            if _n_active(connection, dead) >= max_running:
+            if self._n_active(connection, dead) >= max_running:
                 return None
             run_id = connection.scalar(waiting.order_by(runs.c.created, runs.c.id).limit(1))
-            return None if run_id is None else _start(connection, run_id)
+            if run_id is None:
+                return None
+            return _start(connection, run_id, pid=pid, pid_started=pid_started)
+
+    def hand_over(self, run: RunRow, pid: int, pid_started: float) -> bool:
+        """Name the process that was launched for a run; false where it claimed the run already."""
+        is_launched = runs.c.state.in_(ACTIVE) & runs.c.heartbeat.is_(None)
+        same = (runs.c.id == run.id) & (runs.c.claim == run.claim)
+        change = update(runs).where(same, is_launched)
+        with self._database.write() as connection:
+            changed = connection.execute(change.values(pid=pid, pid_started=pid_started))
+            return changed.rowcount == 1
 
     def claim(
         self,
@@ -173,42 +162,63 @@ class RunStore:
         None when another process has it, or it would be one too many.
         """
         with self._database.write() as connection:
-            run = _get(connection, run_id)
+            run = self._own_row(connection, run_id)
             if run.state.is_ended:
-                raise _ended(run)
+                raise has_ended(run)
             if run.deleted:
                 raise RunNotFound("This run was deleted.", run_id, "Restore it first.")
-            if run.pid is not None or run.state is RunState.PAUSED:
+            if run.heartbeat is not None or run.state is RunState.PAUSED:
                 return None
-            full = max_running is not None and _n_active(connection, dead) >= max_running
+            full = max_running is not None and self._n_active(connection, dead) >= max_running
             if run.state is RunState.QUEUED and full:
                 return None
-            return _start(connection, run_id, pid=pid, pid_started=pid_started)
+            process = {"pid": pid, "pid_started": pid_started, "heartbeat": time.time()}
+            return _start(connection, run_id, error=None, **process)
 
     def requeue(self, run: RunRow) -> bool:
         """Put a run whose process is gone back into the queue.
 
         `run` is the row by which it was found dead. False when it has shown life since, or
-        another server was first.
+        another server was first. Should the process only have slept, its claim is lost.
         """
-        same = [runs.c[name].is_not_distinct_from(getattr(run, name)) for name in _PROCESS]
+        same = [
+            runs.c[name].is_not_distinct_from(getattr(run, name)) for name in (*_PROCESS, "claim")
+        ]
         queued = {"state": RunState.QUEUED, "command": None, **dict.fromkeys(_PROCESS)}
         with self._database.write() as connection:
-            change = update(runs).where(runs.c.id == run.id, runs.c.state.in_(_ACTIVE), *same)
-            return connection.execute(change.values(queued)).rowcount == 1
+            self._own_row(connection, run.id)
+            change = update(runs).where(runs.c.id == run.id, runs.c.state.in_(ACTIVE), *same)
+            changed = connection.execute(change.values(claim=runs.c.claim + 1, **queued))
+            return changed.rowcount == 1
 
-    def set_state(self, run_id: str, state: RunState) -> None:
+    def check_claim(self, run_id: str, claim: int) -> None:
+        """Raise `ClaimLost` unless this is still the number of the last claim."""
+        with self._database.read() as connection:
+            if get_row(connection, run_id, claim).state not in ACTIVE:
+                raise has_ended(get_row(connection, run_id))
+
+    def set_state(self, run_id: str, state: RunState, claim: int | None = None) -> None:
         """Record that a claimed run is running or paused; the command this answers is done."""
-        if state.is_ended:
-            return self.finish(run_id, state)
-        if state is RunState.QUEUED:
-            raise ValueError("use requeue() to put a run back into the queue")
+        if state.is_ended or state is RunState.QUEUED:
+            raise ValueError("use finish() to end a run, requeue() to put it back into the queue")
         answered = sa.case((runs.c.command == _ANSWERED_BY[state], None), else_=runs.c.command)
-        return self._change(run_id, _ACTIVE, state=state, command=answered)
+        with self._database.write() as connection:
+            run = get_row(connection, run_id, claim)
+            if run.state not in ACTIVE:
+                raise has_ended(run) if run.state.is_ended else _unclaimed(run)
+            update_row(connection, run_id, state=state, command=answered)
 
-    def heartbeat(self, run_id: str) -> bool:
-        """Record that the run's process lives; false when the run is not one that should."""
-        change = update(runs).where(runs.c.id == run_id, runs.c.state.in_(_ACTIVE))
+    def set_reason(self, run_id: str, reason: str, claim: int) -> None:
+        """Record why the process of a run ends, for whoever finds the run interrupted."""
+        with self._database.write() as connection:
+            if get_row(connection, run_id, claim).state in ACTIVE:
+                update_row(connection, run_id, error=clean(reason))
+
+    def heartbeat(self, run_id: str, claim: int | None = None) -> bool:
+        """Record that the run's process lives; false when the run is not its to work on."""
+        change = update(runs).where(runs.c.id == run_id, runs.c.state.in_(ACTIVE))
+        if claim is not None:
+            change = change.where(runs.c.claim == claim)
         with self._database.write(durable=False) as connection:
             return connection.execute(change.values(heartbeat=time.time())).rowcount == 1
 
@@ -219,13 +229,13 @@ class RunStore:
         the present state is kept too: the process may be about to leave it.
         """
         with self._database.write() as connection:
-            run = _get(connection, run_id)
+            run = get_row(connection, run_id)
             if run.state.is_ended:
-                raise _ended(run)
+                raise has_ended(run)
             if run.state is RunState.QUEUED:
                 _answer_for_queued(connection, run, command)
             elif run.command != "stop":
-                _update(connection, run_id, command=command)
+                update_row(connection, run_id, command=command)
 
     def pending_command(self, run_id: str) -> Command | None:
         """Return what the run was asked and has not done yet; cheap enough to ask all the time."""
@@ -242,41 +252,50 @@ class RunStore:
         error: str | None = None,
         *,
         last_events: Iterable[tuple[int, Event]] = (),
+        claim: int | None = None,
     ) -> None:
-        """End the run, its last events in the same transaction. After this it is immutable."""
+        """End the run, its last events in the same transaction. After this it is immutable.
+
+        Whoever gives its claim may end the run in the same way again.
+        """
         if not state.is_ended:
             raise ValueError(f"a run cannot end as {state}")
         values = {"state": state, "ended": now(), "command": None}
         with self._database.write() as connection:
-            _append(connection, run_id, last_events)
-            run = _get(connection, run_id)
+            run_events.append(connection, run_id, last_events, claim)
+            run = get_row(connection, run_id)
+            if run.state is state and claim is not None:
+                return
             if run.state.is_ended:
-                raise _ended(run)
-            _update(connection, run_id, error=None if error is None else clean(error), **values)
+                raise has_ended(run)
+            update_row(connection, run_id, error=None if error is None else clean(error), **values)
 
     def append_events(
-        self, run_id: str, numbered: Iterable[tuple[int, Event]], *, durable: bool = True
+        self,
+        run_id: str,
+        numbered: Iterable[tuple[int, Event]],
+        *,
+        durable: bool = True,
+        claim: int | None = None,
     ) -> None:
         """Store events in one transaction; those already stored are ignored, a gap is refused.
 
         Events told before a checkpoint must be durable, or a power cut could leave a gap.
         """
         with self._database.write(durable=durable) as connection:
-            _append(connection, run_id, numbered)
+            run_events.append(connection, run_id, numbered, claim)
 
-    def events_after(self, run_id: str, seq: int = -1, limit: int | None = None) -> NumberedEvents:
+    def events_after(
+        self, run_id: str, seq: int = -1, limit: int | None = None
+    ) -> run_events.Numbered:
         """Return the events with a larger seq, in order."""
-        query = select(events.c.seq, events.c.data).where(
-            events.c.run_id == run_id, events.c.seq > seq
-        )
         with self._database.read() as connection:
-            rows = connection.execute(query.order_by(events.c.seq).limit(limit)).all()
-        return [(row.seq, _EVENT.validate_python(json.loads(row.data))) for row in rows]
+            return run_events.after(connection, run_id, seq, limit)
 
     def last_seq(self, run_id: str) -> int:
         """Return the seq of the last event, -1 when there is none."""
         with self._database.read() as connection:
-            return _last_seq(connection, run_id)
+            return run_events.last_seq(connection, run_id)
 
     def rename(self, run_id: str, name: str) -> None:
         """Give the run another name."""
@@ -289,10 +308,10 @@ class RunStore:
     def delete(self, run_id: str) -> None:
         """Hide a run that is not at work; `restore` undoes it, `purge` makes it final."""
         with self._database.write() as connection:
-            run = _get(connection, run_id)
-            if run.state in _ACTIVE:
+            run = get_row(connection, run_id)
+            if run.state in ACTIVE:
                 raise StoreError(f"This run is {run.state}.", run_id, "Stop it first.")
-            _update(connection, run_id, deleted=run.deleted or now())
+            update_row(connection, run_id, deleted=run.deleted or now())
 
     def restore(self, run_id: str) -> None:
         """Undo `delete`."""
@@ -300,8 +319,9 @@ class RunStore:
 
     def purge(self, run_id: str) -> None:
         """Remove a deleted run for good: files, events and row. Decisions made on it stay."""
-        if not self._exactly(run_id).deleted:
-            raise StoreError("Only a deleted run can be removed for good.", run_id)
+        with self._database.read() as connection:
+            if not self._own_row(connection, run_id).deleted:
+                raise StoreError("Only a deleted run can be removed for good.", run_id)
         folder = self._folder / "runs" / run_id
         with telling_disk(folder):
             if folder.exists():
@@ -309,32 +329,38 @@ class RunStore:
         with self._database.write() as connection:
             connection.execute(sa.delete(runs).where(runs.c.id == run_id))
 
-    def _exactly(self, run_id: str) -> RunRow:
-        with self._database.read() as connection:
-            return _get(connection, run_id)
+    def _own_row(self, connection: Connection, run_id: str) -> RunRow:
+        """Return a run whose files are here; refuse another machine's."""
+        run = get_row(connection, run_id)
+        if run.machine != self._machines.here:
+            raise self._machines.elsewhere(f"Run {run.id} {run.name}".strip(), run.machine)
+        return run
 
-    def _change(
-        self, run_id: str, states: tuple[RunState, ...] = tuple(RunState), **values: Any
-    ) -> None:
+    def _change(self, run_id: str, **values: Any) -> None:
         with self._database.write() as connection:
-            run = _get(connection, run_id)
-            if run.state not in states:
-                raise _ended(run) if run.state.is_ended else _unclaimed(run)
-            _update(connection, run_id, **values)
+            get_row(connection, run_id)
+            update_row(connection, run_id, **values)
+
+    def _n_active(self, connection: Connection, dead: Collection[str]) -> int:
+        active = runs.c.state.in_(ACTIVE) & (runs.c.machine == self._machines.here)
+        count = select(sa.func.count()).select_from(runs)
+        return connection.scalar(count.where(active, runs.c.id.not_in(list(dead)))) or 0
 
 
-_PROCESS = ("pid", "pid_started", "heartbeat")
-
-
-def require_dataset(connection: Connection, fingerprint: str) -> None:
-    """Raise `DatasetNotFound` unless the workspace knows this data set."""
-    known = select(datasets.c.fingerprint).where(datasets.c.fingerprint == fingerprint)
-    if connection.scalar(known) is None:
+def require_dataset(
+    connection: Connection, fingerprint: str, machines: Machines | None = None
+) -> None:
+    """Raise unless the workspace knows this data set and, with `machines`, has its files here."""
+    known = select(datasets).where(datasets.c.fingerprint == fingerprint)
+    row = connection.execute(known).one_or_none()
+    if row is None:
         raise DatasetNotFound(
             "This data set is not in the workspace.",
             f"Fingerprint {fingerprint}.",
             "Load it first.",
         )
+    if machines and row.machine != machines.here and not machines.has_data(fingerprint):
+        raise machines.elsewhere(f"Data {row.name}", row.machine)
 
 
 def clean(text: str) -> str:
@@ -349,79 +375,17 @@ def new_id() -> str:
     return digits + "".join(choice(_ALPHABET) for _ in range(4))
 
 
-def _run(row: sa.Row[Any]) -> RunRow:
-    values = dict(row._mapping)
-    return RunRow(**{**values, "config": PlainConfig(**json.loads(values["config"]))})
-
-
-def _get(connection: Connection, run_id: str) -> RunRow:
-    row = connection.execute(_BY_ID, {"wanted": run_id}).one_or_none()
-    if row is None:
-        raise _not_found(run_id, [])
-    return _run(row)
-
-
-def _update(connection: Connection, run_id: str, **values: Any) -> None:
-    connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
-
-
-def _start(connection: Connection, run_id: str, **process: Any) -> RunRow:
+def _start(connection: Connection, run_id: str, **values: Any) -> RunRow:
     started = sa.func.coalesce(runs.c.started, now())
-    alive = {"state": RunState.RUNNING, "heartbeat": time.time(), **process}
-    _update(connection, run_id, started=started, **alive)
-    return _get(connection, run_id)
-
-
-def _n_active(connection: Connection, dead: Collection[str]) -> int:
-    active = runs.c.state.in_(_ACTIVE) & runs.c.id.not_in(list(dead))
-    return connection.scalar(select(sa.func.count()).select_from(runs).where(active)) or 0
+    taken = {"state": RunState.RUNNING, "claim": runs.c.claim + 1}
+    update_row(connection, run_id, started=started, **taken, **values)
+    return get_row(connection, run_id)
 
 
 def _answer_for_queued(connection: Connection, run: RunRow, command: Command) -> None:
     if command != "stop":
         raise StoreError("This run waits in the queue.", run.id, f"It cannot {command} yet.")
-    _update(connection, run.id, state=RunState.STOPPED, ended=now())
-
-
-def _last_seq(connection: Connection, run_id: str) -> int:
-    last = connection.scalar(select(sa.func.max(events.c.seq)).where(events.c.run_id == run_id))
-    return -1 if last is None else int(last)
-
-
-def _append(connection: Connection, run_id: str, numbered: Iterable[tuple[int, Event]]) -> None:
-    run, last = _get(connection, run_id), _last_seq(connection, run_id)
-    new = sorted((pair for pair in numbered if pair[0] > last), key=lambda pair: pair[0])
-    if not new:
-        return
-    if run.state.is_ended:
-        raise _ended(run)
-    found = [seq for seq, _ in new]
-    if found != list(range(last + 1, last + 1 + len(new))):
-        detail = f"Run {run_id}: after event {last} came {', '.join(map(str, found[:5]))}."
-        raise StoreError("Events must be numbered without gaps.", detail, "Please report this.")
-    connection.execute(sa.insert(events), [_event_row(run_id, seq, event) for seq, event in new])
-    epochs = [event.epoch for _, event in new if isinstance(event, EpochRecord)]
-    if epochs:
-        _update(connection, run_id, epoch=max(epochs))
-
-
-def _event_row(run_id: str, seq: int, event: Event) -> dict[str, Any]:
-    # json keeps values that are not numbers, which pydantic's JSON turns into null.
-    data = json.dumps(event.model_dump())
-    return {"run_id": run_id, "seq": seq, "time": now(), "kind": event.kind, "data": data}
-
-
-def _not_found(run_id: str, begin_so: list[str]) -> PlainError:
-    if len(begin_so) > 1:
-        detail = f"{len(begin_so)} runs begin with {run_id!r}: {', '.join(begin_so[:5])}."
-        return RunNotFound("Which run?", detail, "Give more of the id.")
-    return RunNotFound("There is no such run.", f"Got {run_id!r}.", "List runs with: plain runs")
-
-
-def _ended(run: RunRow) -> RunEndedError:
-    return RunEndedError(
-        "This run has ended.", f"Run {run.id} is {run.state} and cannot change.", "Start a new one."
-    )
+    update_row(connection, run.id, state=RunState.STOPPED, ended=now())
 
 
 def _unclaimed(run: RunRow) -> StoreError:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, Connection, ForeignKey, Index, Table
 
 from core.errors import StoreError
+from core.failpoints import failpoint
 
 metadata = sa.MetaData()
 
@@ -22,6 +23,13 @@ schema_version = Table(
     metadata,
     Column("version", sa.Integer, primary_key=True, autoincrement=False),
     Column("applied", sa.Text, nullable=False),
+)
+
+machines = Table(
+    "machines",
+    metadata,
+    Column("id", sa.Text, primary_key=True),
+    Column("name", sa.Text, nullable=False),
 )
 
 datasets = Table(
@@ -36,6 +44,7 @@ datasets = Table(
     Column("n_candidates", sa.BigInteger, nullable=False),
     Column("is_sparse", sa.Boolean, nullable=False),
     Column("has_truth", sa.Boolean, nullable=False),
+    Column("machine", sa.Text),  # no foreign key: unknown for rows of earlier versions
 )
 
 runs = Table(
@@ -57,6 +66,8 @@ runs = Table(
     Column("pid_started", sa.Double),
     Column("heartbeat", sa.Double),
     Column("deleted", sa.Text),
+    Column("machine", sa.Text),
+    Column("claim", sa.Integer, nullable=False, server_default=sa.text("0")),
     CheckConstraint(
         "state IN ('queued', 'running', 'paused', 'finished', 'stopped', 'failed')",
         name="runs_state",
@@ -93,6 +104,7 @@ decisions = Table(
     Column("sampled", sa.Boolean, nullable=False, server_default=sa.false()),
     Column("adjudicates", sa.Boolean, nullable=False, server_default=sa.false()),
     Column("batch", sa.Text),
+    Column("received", sa.Text),
     CheckConstraint("verdict IN ('keep', 'reject', 'unsure', 'undo')", name="decisions_verdict"),
     Index("decisions_cell", "fingerprint", "instance_id", "label"),
     sqlite_autoincrement=True,
@@ -147,7 +159,24 @@ def _review_by_several(connection: Connection) -> None:
     metadata.create_all(connection, tables=[leases, label_changes])
 
 
-MIGRATIONS: list[Migration] = [_review_by_several]
+def _several_machines(connection: Connection) -> None:
+    """Version 3: where the files of runs and data are, and how often a run was claimed."""
+    columns = (
+        "datasets ADD COLUMN machine TEXT",
+        "runs ADD COLUMN machine TEXT",
+        "runs ADD COLUMN claim INTEGER NOT NULL DEFAULT 0",
+    )
+    for column in columns:
+        connection.execute(sa.text(f"ALTER TABLE {column}"))
+    metadata.create_all(connection, tables=[machines])
+
+
+def _late_answers(connection: Connection) -> None:
+    """Version 4: when a decision was received, beside when it was made."""
+    connection.execute(sa.text("ALTER TABLE decisions ADD COLUMN received TEXT"))
+
+
+MIGRATIONS: list[Migration] = [_review_by_several, _several_machines, _late_answers]
 """`MIGRATIONS[i]` takes a database of version i + 1 to version i + 2."""
 
 
@@ -187,13 +216,19 @@ def migrate(connection: Connection, version: int) -> None:
     else:
         for migration in MIGRATIONS[version - 1 :]:
             migration(connection)
+            failpoint("migration.step_done")
     stamp = {"version": latest_version(), "applied": now()}
     connection.execute(sa.insert(schema_version).values(stamp))
 
 
 def now() -> str:
     """Return the time as text that sorts: UTC, ISO 8601, microseconds."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    return stamp(datetime.now(UTC))
+
+
+def stamp(moment: datetime) -> str:
+    """Return a moment in UTC as text that sorts."""
+    return moment.isoformat(timespec="microseconds")
 
 
 def _not_ours(detail: str) -> StoreError:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from core.errors import RunNotFound
 from core.store.database import Database
 from core.store.files import telling_disk
+from core.store.permissions import make_private_folder
 from core.store.runs import clean, new_id, require_dataset
 from core.store.schema import now, studies
 
@@ -71,7 +72,7 @@ class StudyStore:
         """Return the folder of the study's files, made when first asked."""
         folder = self._folder / "studies" / self.get(study_id).id
         with telling_disk(folder):
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(folder)
         return folder
 
 

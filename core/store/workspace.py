@@ -1,42 +1,57 @@
 """A workspace: one folder with a database, data sets and the files of runs.
 
     plain.db                      unless PLAIN_DATABASE_URL names a PostgreSQL
+    machine.json                  which folder this is, where several share a PostgreSQL
     settings.json                 how many runs may be at work at once
     presets.json                  settings saved under names
-    datasets/<fingerprint>/       features.npy or .npz (CSR), candidates.npy, meta.json,
-                                  truth.npy and display.parquet where there are such
+    opened.json                   data set and run each person had open last
+    datasets/<fingerprint>/       features.npy or .npz (CSR), candidates.npy, meta.json, votes.npz,
+                                  truth.npy and display.parquet where there are such; the file it
+                                  came from (original-*.zst), if its columns go into exports
     runs/<run id>/                what a run leaves behind
     studies.db, studies/<id>/     trials of studies, and what they leave behind
     backups/plain-<time>.db
-    quiet                         touched when somebody waits for a screen: runs rest a moment
+    exports/<random>.json         where an export is being written: the next start looks there
 
 A data set's folder is written under a temporary name and renamed, so it is whole or absent. Its
-fingerprint covers features, candidates, ids and label names; truth, display columns and feature
-names may be added later. A `Workspace` may be used from many threads; a process opens its own.
+fingerprint covers features, candidates, ids, label names and votes; truth, display columns and
+feature names may be added later. A `Workspace` may be used from many threads; a process opens its
+own.
 """
 
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 import numpy as np
 import scipy.sparse as sp
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict
 
-from core.config import PRESETS, PlainConfig
-from core.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features
+from core.data.votes import Votes
+from core.engine.config import PRESETS, PlainConfig
 from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
+from core.failpoints import failpoint
 from core.formats.mapping import ColumnMapping
+from core.formats.placing import recover
+from core.paths import full_path
 from core.store import files
 from core.store.backup import copy_database
 from core.store.database import Database
 from core.store.decisions import DecisionStore
+from core.store.full_restore import refuse_half_restored
 from core.store.labels import LabelStore
 from core.store.lanes import LaneStore
+from core.store.machines import Machines
+from core.store.originals import read_original, remove_others, write_original
+from core.store.permissions import make_private_folder, tighten
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
 from core.store.studies import StudyStore
@@ -61,6 +76,7 @@ class DatasetRow(BaseModel):
     n_candidates: int
     is_sparse: bool
     has_truth: bool
+    machine: str | None
 
 
 class Workspace:
@@ -73,14 +89,19 @@ class Workspace:
     """
 
     def __init__(self, folder: Path | str) -> None:
-        self.folder = Path(folder).expanduser().absolute()
+        self.folder = full_path(folder)
+        refuse_half_restored(self.folder)
         with files.telling_disk(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_private_folder(self.folder)
+            tighten(self.folder)
             tempfile.TemporaryFile(dir=self.folder).close()
-        for name in ("datasets", "backups"):
+        for name in ("datasets", "backups", "exports"):
             files.remove_leftovers(self.folder / name, older_than=24 * 3600)
+        self._recover_exports()
+        self._loaded = WeakValueDictionary[tuple[str, bool, int], CandidateDataset]()
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
-        self.runs = RunStore(self.database, self.folder)
+        self.machines = Machines(self.database, self.folder)
+        self.runs = RunStore(self.database, self.folder, self.machines)
         self.decisions = DecisionStore(self.database)
         self.studies = StudyStore(self.database, self.folder)
         self.lanes = LaneStore(self.database)
@@ -122,8 +143,11 @@ class Workspace:
     ) -> str:
         """Store a data set and return its fingerprint; the second time only what is new of it.
 
-        `mapping` is kept so that exports have the columns and order of the file it came from.
+        `mapping` is kept so that exports have the columns and order of the file it came from; of a
+        table also the file itself, whose cells they copy.
         """
+        if mapping is None and dataset.original is not None and dataset.original.columns:
+            mapping = dataset.original.mapping
         fingerprint, folder = dataset.fingerprint, self._dataset_folder(dataset.fingerprint)
         if self._is_whole(fingerprint):
             _write_extras(folder, dataset)
@@ -132,7 +156,7 @@ class Workspace:
             _write_folder(folder, dataset)
         if mapping is not None:
             files.write_json(folder / "mapping.json", mapping.model_dump(mode="json"))
-        row = _dataset_row(dataset, name)
+        row = {**_dataset_row(dataset, name), "machine": self.machines.here}
         with self.database.write() as connection:
             self.database.insert_new(connection, datasets, [row])
             if dataset.truth is not None:
@@ -144,16 +168,48 @@ class Workspace:
     ) -> CandidateDataset:
         """Read a data set; dense features stay on the disk and are mapped into memory.
 
-        Shapes and types are always checked, every byte when `verify` is set.
+        Shapes and types are always checked, every byte when `verify` is set. While somebody has
+        it, others get the same one, unless `verify` is set or its files have changed.
         """
         with self.database.read() as connection:
-            require_dataset(connection, fingerprint)
-        return _read_folder(self._dataset_folder(fingerprint), fingerprint, mmap, verify)
+            require_dataset(connection, fingerprint, self.machines)
+        if (lost := self.lost_data(fingerprint)) is not None:
+            raise lost
+        folder = self._dataset_folder(fingerprint)
+        key = (fingerprint, mmap, folder.stat().st_mtime_ns)  # of the last file put there
+        found = None if verify else self._loaded.get(key)
+        if found is None:
+            found = self._loaded[key] = _read_folder(folder, fingerprint, mmap, verify)
+        return found
+
+    def lost_data(self, fingerprint: str) -> StoreError | None:
+        """Return the error that says where a data set's files are; none where they are here."""
+        folder = self._dataset_folder(fingerprint)
+        if (folder / "meta.json").exists():
+            return None
+        row = next((row for row in self.datasets() if row.fingerprint == fingerprint), None)
+        name = row.name if row else ""
+        if row and row.machine != self.machines.here:
+            return self.machines.elsewhere(f"Data {name}", row.machine)
+        hint = f"Load {name} again, unchanged: its runs and decisions are found again."
+        return StoreError("The files of this data are gone.", f"{name}: {folder}", hint)
 
     def mapping(self, fingerprint: str) -> ColumnMapping | None:
         """Return how the columns of the data set's file were understood, if it had columns."""
         path = self._dataset_folder(fingerprint) / "mapping.json"
         return ColumnMapping(**files.read_json(path)) if path.exists() else None
+
+    @contextmanager
+    def exporting(self, path: Path) -> Iterator[None]:
+        """Remember where a file is written: the next start clears up there if this process dies."""
+        note = self.folder / "exports" / f"{uuid4().hex}.json"
+        with files.telling_disk(note):
+            make_private_folder(note.parent)
+        files.write_json(note, str(path.absolute().parent))
+        try:
+            yield
+        finally:
+            note.unlink(missing_ok=True)
 
     def datasets(self) -> list[DatasetRow]:
         """Return the data sets, the newest first."""
@@ -174,6 +230,12 @@ class Workspace:
     def _keep_a_copy(self, database: Database) -> None:
         if database.is_sqlite:
             copy_database(database, self.folder / "backups")
+
+    def _recover_exports(self) -> None:
+        for note in (self.folder / "exports").glob("*.json"):
+            with suppress(PlainError, OSError):
+                if recover(Path(files.read_json(note))):
+                    note.unlink(missing_ok=True)
 
     def _dataset_folder(self, fingerprint: str) -> Path:
         return self.folder / "datasets" / fingerprint
@@ -209,11 +271,15 @@ def _write_folder(folder: Path, dataset: CandidateDataset) -> None:
     temporary = _temporary(folder)
     try:
         with files.telling_disk(folder):
-            temporary.mkdir(parents=True)
+            make_private_folder(temporary)
         _write_features(temporary, dataset.features)
         files.write_array(temporary / "candidates.npy", dataset.candidates)
+        if dataset.votes is not None:
+            files.write_arrays(temporary / "votes.npz", **dataset.votes.arrays())
         _write_extras(temporary, dataset)
+        failpoint("dataset.before_rename")
         _put_in_place(temporary, folder)
+        failpoint("dataset.in_place")
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -234,6 +300,7 @@ def _remove(folder: Path) -> None:
     with files.telling_disk(folder):
         if folder.exists():
             os.rename(folder, doomed)
+            failpoint("dataset.taken_away")
             shutil.rmtree(doomed)
 
 
@@ -255,14 +322,20 @@ def _write_extras(folder: Path, dataset: CandidateDataset) -> None:
         files.write_array(folder / "truth.npy", dataset.truth)
     if dataset.display is not None:
         _write_display(folder / "display.parquet", dataset.display)
+    meta_path = folder / "meta.json"
+    original = files.read_json(meta_path).get("original") if meta_path.exists() else None
+    if dataset.original is not None:
+        original = write_original(folder, dataset.original)
     meta = {
         "fingerprint": dataset.fingerprint,
         "shape": [dataset.n_instances, dataset.n_features, dataset.n_labels],
         "ids": list(dataset.ids),
         "label_names": dataset.label_names,
         "feature_names": dataset.feature_names,
+        "original": original,
     }
-    files.write_json(folder / "meta.json", meta)
+    files.write_json(meta_path, meta)
+    remove_others(folder, original)
 
 
 def _write_display(path: Path, display: "pd.DataFrame") -> None:
@@ -307,6 +380,7 @@ def _parse_folder(folder: Path, mmap: bool) -> CandidateDataset:
     meta = files.read_json(folder / "meta.json")
     n, d, n_labels = meta["shape"]
     truth, display = folder / "truth.npy", folder / "display.parquet"
+    votes = folder / "votes.npz"
     return CandidateDataset(
         _read_features(folder, (n, d), mmap),
         _checked(folder / "candidates.npy", (n, n_labels), np.uint8),
@@ -315,7 +389,13 @@ def _parse_folder(folder: Path, mmap: bool) -> CandidateDataset:
         feature_names=meta["feature_names"],
         truth=_checked(truth, (n, n_labels), np.uint8) if truth.exists() else None,
         display=_read_display(display) if display.exists() else None,
+        votes=_read_votes(votes, (n, n_labels)) if votes.exists() else None,
+        original=read_original(folder, meta.get("original")),
     )
+
+
+def _read_votes(path: Path, shape: tuple[int, int]) -> Votes:
+    return Votes.from_arrays(files.read_arrays(path), shape)
 
 
 def _read_features(folder: Path, shape: tuple[int, int], mmap: bool) -> Features:

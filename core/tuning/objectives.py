@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
+from core.confidence.lens import confidence_model, confidences, make_propagator
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.graphs import InstanceGraph, Neighbors, build_label_graph, find_neighbors
+from core.engine.metrics import disambiguation_metrics, ranking_metrics, roc_auc
 from core.errors import ConfigError
-from core.graphs import InstanceGraph, Neighbors, build_label_graph, find_neighbors
-from core.lens import confidences, make_propagator
-from core.metrics import disambiguation_metrics, ranking_metrics, roc_auc
 from core.store import Workspace
 from core.tuning.space import ObjectiveName, StudySettings
 
@@ -121,6 +121,7 @@ class Judge:
             dataset.label_names,
             [dataset.ids[row] for row in rows],
             dataset.feature_names,
+            votes=None if dataset.votes is None else dataset.votes.rows(rows),
         )
         self._neighbors: dict[tuple[bool, bool, bool], Neighbors] = {}
         self._offered = np.nonzero(dataset.candidates)
@@ -134,7 +135,7 @@ class Judge:
             of_all and self.training.n_instances < dataset.n_instances,
         )
         if key not in self._neighbors:
-            from core.network import fit_scaling
+            from core.engine.network import fit_scaling
 
             scaled = fit_scaling(dataset.features, config).apply(dataset.features)
             seed = self._settings.base.seed
@@ -187,11 +188,12 @@ class Judge:
             return made
         Y = self._dataset.candidates.astype(np.float32)
         Y_hat = trainer.predict_proba(self._dataset.features)
+        noise = confidence_model(Y, Y_hat, self._dataset.votes, trainer.config, trainer.level)
         if trainer.config.disambiguation != "alternating":
-            return confidences(None, Y, Y_hat)
+            return confidences(None, Y, Y_hat, noise)
         graph = self.graph(trainer.config, of_all=True)
         labels = build_label_graph(self._dataset.candidates)
-        return confidences(make_propagator(trainer.config, graph, labels), Y, Y_hat)
+        return confidences(make_propagator(trainer.config, graph, labels), Y, Y_hat, noise)
 
 
 def split(settings: StudySettings, dataset: CandidateDataset, verdicts: Verdicts) -> Parts:

@@ -6,9 +6,9 @@ from typing import Any
 import optuna
 from optuna.trial import TrialState
 
-from core import background
+from core.engine.events import EpochRecord
 from core.errors import ConfigError, StopTraining, TrainingError
-from core.events import EpochRecord
+from core.runs import processes as background
 from core.store import StudyRow, Workspace
 from core.tuning import studies
 from core.tuning.objectives import Judge, read_verdicts
@@ -74,7 +74,7 @@ def _run(
     judge: Judge,
 ) -> None:
     """Train one trial, telling its value as it goes."""
-    from core.trainer import PlainTrainer
+    from core.engine.trainer import PlainTrainer
 
     values = {one.name: one.suggest(trial) for one in settings.parameters}
     watch = _Watch(study, trial)

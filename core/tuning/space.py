@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import ConfigError
 
 ObjectiveName = Literal["truth", "decisions", "consistency"]

@@ -25,8 +25,9 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
-from core import background
+from core.runs import processes as background
 from core.store import StudyRow, Workspace, files
+from core.store.permissions import create_private
 from core.tuning.objectives import read_verdicts, split
 from core.tuning.space import StudySettings
 
@@ -260,7 +261,7 @@ def host() -> str:
 def worker_place(folder: Path) -> Iterator[str]:
     """Hold a lock that no worker had before; give its name."""
     path = folder / f"worker-{uuid4().hex[:12]}.lock"
-    with filelock.FileLock(path):
+    with filelock.FileLock(path, mode=0o600):
         yield path.stem
     path.unlink(missing_ok=True)
 
@@ -350,6 +351,7 @@ def _storage(folder: str, url: sa.URL) -> "optuna.storages.BaseStorage":
     engine: dict[str, Any] = {}
     if url.get_backend_name() == "sqlite":
         path = Path(folder) / "studies.db"
+        create_private(path)
         engine["connect_args"] = {"timeout": 60}
         with sa.create_engine(f"sqlite:///{path}", **engine).begin() as connection:
             connection.exec_driver_sql("PRAGMA journal_mode=WAL")

@@ -6,9 +6,14 @@ Pure functions of arrays; no streamlit. Text in options is drawn on a canvas, ne
 from collections.abc import Sequence
 from typing import Any
 
+from plain_app.charts.colours import NEUTRAL
+
 MAX_NAME = 28
 ROW = 250
 """Height in pixels of a row of charts that share a canvas."""
+
+WHOLE = {"label": {"precision": 0}}
+"""How a tooltip writes the place on an axis of whole numbers."""
 
 _HEAD, _LEGEND, _FOOT = 40, 15, 20  # pixels: a title, a legend under it, the name of an axis
 _GAP, _SCALE = 2.5, 5.5  # percent of the width: between charts, beside one for its colour scale
@@ -20,11 +25,11 @@ def short(name: str, limit: int = MAX_NAME) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
-def distinct(names: list[str]) -> list[str]:
+def distinct(names: Sequence[str], limit: int = MAX_NAME) -> list[str]:
     """Return short names, numbered where shortening made two of them alike."""
     seen: dict[str, int] = {}
     found = []
-    for name in [short(name) for name in names]:
+    for name in [short(name, limit) for name in names]:
         seen[name] = seen.get(name, 0) + 1
         found.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return found
@@ -35,11 +40,33 @@ def titled(title: str, **option: Any) -> dict[str, Any]:
     text = {"fontSize": 13, "fontWeight": 600}
     return {
         "animation": False,
+        "toolbox": toolbox(),
         "title": {"text": title, "left": 0, "top": 6, "padding": 0, "textStyle": text},
         "grid": {"left": 8, "right": 16, "top": 36, "bottom": 22, "containLabel": True},
         "tooltip": {"trigger": "item", "confine": True, "transitionDuration": 0},
         **option,
     }
+
+
+def toolbox() -> dict[str, Any]:
+    """Return the tools that zoom into a part and back; Streamlit's own save a picture."""
+    zoom = {"zoom": "Zoom: drag over a part", "back": "Zoom back"}
+    return {
+        "right": 0,
+        "top": 0,
+        "padding": 0,
+        "itemSize": 11,
+        "itemGap": 7,
+        "iconStyle": {"borderColor": NEUTRAL},
+        "emphasis": {"iconStyle": {"textAlign": "right"}},
+        "feature": {"dataZoom": {"title": zoom}, "restore": {"title": "All of it"}},
+    }
+
+
+def legend(names: Sequence[str], **more: Any) -> dict[str, Any]:
+    """Return the names of lines and bars below the title; a press hides one."""
+    small = {"itemWidth": 10, "itemHeight": 6, "itemGap": 6, "textStyle": {"fontSize": 11}}
+    return {"top": 24, "left": 0, "data": list(names), **small, **more}
 
 
 def axis(name: str, kind: str = "value", **more: Any) -> dict[str, Any]:
@@ -79,7 +106,8 @@ def side_by_side(
 
     `widths` are the shares of the charts in a row, the same without any.
     """
-    whole: dict[str, Any] = {"animation": False, "tooltip": rows[0][0]["tooltip"]}
+    shared = ("animation", "toolbox", "tooltip")
+    whole: dict[str, Any] = {name: rows[0][0][name] for name in shared}
     for down, row in enumerate(rows):
         shares, left = widths or [1.0] * len(row), 0.0
         for chart, share in zip(row, shares, strict=True):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, side_by_side, titled
+from plain_app.charts import WHOLE, axis, distinct, legend, side_by_side, titled
 
 Numbers = npt.NDArray[Any]
 Curve = Sequence[tuple[int, float]]
@@ -64,10 +64,10 @@ def _lines(points: CurvePoints) -> dict[str, Any]:
     ]
     option = titled(
         points.name,
-        xAxis=axis("epoch", min=1, minInterval=1),
+        xAxis=axis("epoch", min=1, minInterval=1, axisPointer=WHOLE),
         yAxis=axis("", scale=True, splitNumber=4),
         series=series,
-        legend={"data": list(points.lines)},
+        legend=legend(list(points.lines)),
     )
     option["tooltip"]["trigger"] = "axis"
     return option

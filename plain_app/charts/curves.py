@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from core.events import EpochRecord
-from plain_app.charts import axis, side_by_side, titled
+from core.engine.events import EpochRecord
+from plain_app.charts import WHOLE, axis, legend, side_by_side, titled
 
 MAX_POINTS = 600
 TERMS = {
@@ -96,12 +96,17 @@ def _lines(
     ]
     option = titled(
         title,
-        xAxis=axis("epoch", min=0 if bars else 1, max=max(2, points.n_epochs), minInterval=1),
+        xAxis=axis(
+            "epoch",
+            min=0 if bars else 1,
+            max=max(2, points.n_epochs),
+            minInterval=1,
+            axisPointer=WHOLE,
+        ),
         yAxis=axis("", scale=not bars, splitNumber=4),
         series=series,
     )
     option["tooltip"]["trigger"] = "axis"
     if len(lines) > 1:
-        legend = {"itemWidth": 10, "itemHeight": 6, "itemGap": 6, "textStyle": {"fontSize": 11}}
-        option["legend"] = {**legend, "data": list(lines)}
+        option["legend"] = legend(list(lines))
     return option

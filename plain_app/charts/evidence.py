@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.propagation import Evidence
+from core.engine.propagation import Evidence
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 N_VOTERS = 8
@@ -79,6 +79,46 @@ def evidence_spans(points: EvidencePoints) -> list[Span]:
         ),
         span("Sum", 0.0, points.total, NEUTRAL, f"{points.total:.3f}".replace("-", "−")),
     ]
+
+
+def evidence_option(points: EvidencePoints) -> dict[str, Any]:
+    """Return the waterfall: each term begins where the last one ended, then their sum."""
+    ends = np.cumsum(points.terms).tolist()
+    starts, ends = [*[0.0, *ends][: len(ends)], 0.0], [*ends, points.total]
+    names = [*TERMS[: len(points.terms)], "Sum"]
+    colours = [SURE if end >= start else DOUBTFUL for start, end in zip(starts, ends, strict=True)]
+    texts = [*map(signed, points.terms), f"{points.total:.3f}".replace("-", "−")]
+    parts = [_parts(*sorted(pair)) for pair in zip(starts, ends, strict=True)]
+    shown = {"type": "bar", "stack": "terms", "barWidth": 13}
+    base = {**shown, "silent": True, "itemStyle": {"opacity": 0}, "tooltip": {"show": False}}
+    bars = [{**base, "data": [one[0] for one in parts]}]
+    for side in (1, 2):
+        data = [
+            {"value": one[side], "itemStyle": {"color": colour}}
+            for one, colour in zip(parts, [*colours[:-1], NEUTRAL], strict=True)
+        ]
+        bars.append({**shown, "silent": True, "data": data})
+    labels = [f"{name}  {text}" for name, text in zip(names, texts, strict=True)]
+    return {
+        "animation": False,
+        "grid": {"left": 8, "right": 24, "top": 4, "bottom": 4, "containLabel": True},
+        "xAxis": {"type": "value", "axisLabel": {"fontSize": 11}},
+        "yAxis": {
+            "type": "category",
+            "data": labels,
+            "inverse": True,
+            "axisTick": {"show": False},
+            "axisLabel": {"fontSize": 12, "interval": 0},
+        },
+        "series": bars,
+    }
+
+
+def _parts(low: float, high: float) -> tuple[float, float, float]:
+    """Return a bar as its distance from zero and its parts above and below: a stack of three."""
+    if low >= 0:
+        return low, high - low, 0.0
+    return (high, 0.0, low - high) if high <= 0 else (0.0, high, low)
 
 
 def signed(value: float) -> str:

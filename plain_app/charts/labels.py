@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from plain_app.charts import toolbox
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 Matrix = npt.NDArray[np.float32]
@@ -214,8 +215,9 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
     crowded = len(points.names) > 12
     return {
         "animation": False,
+        "toolbox": toolbox(),
         "tooltip": {"valueFormatter": "%.3f"},
-        "grid": {"left": 8, "right": 12, "top": 8, "bottom": 40, "containLabel": True},
+        "grid": {"left": 8, "right": 12, "top": 20, "bottom": 40, "containLabel": True},
         "xAxis": {**axis, "axisLabel": {**axis["axisLabel"], "rotate": 90 if crowded else 0}},
         "yAxis": {**axis, "inverse": True},
         "visualMap": {

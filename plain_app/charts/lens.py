@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, side_by_side, titled
+from plain_app.charts import axis, distinct, legend, side_by_side, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 Numbers = npt.NDArray[Any]
@@ -40,7 +40,6 @@ class SweepPoints(NamedTuple):
     stops: list[str]
     at: int
     lines: dict[str, list[float]]
-    n_hidden: int
 
 
 def effect_points(
@@ -96,13 +95,15 @@ def distribution_option(points: EffectPoints, cut: float) -> dict[str, Any]:
     bars = {"type": "bar", "name": "here", "barWidth": "95%", "itemStyle": {"color": SURE}}
     bars |= {"data": [list(p) for p in zip(middle, points.after, strict=True)]}
     bars["markLine"] = _mark(cut, DOUBTFUL)
-    return titled(
+    option = titled(
         "Confidences of all candidate cells",
         xAxis=axis("confidence", min=0, max=1),
         yAxis=axis("", splitNumber=3),
         series=[bars, line],
-        legend=_legend("here", "in the run"),
+        legend=legend(["here", "in the run"]),
     )
+    option["tooltip"]["trigger"] = "axis"
+    return option
 
 
 def label_option(points: EffectPoints) -> dict[str, Any]:
@@ -112,11 +113,11 @@ def label_option(points: EffectPoints) -> dict[str, Any]:
         _bars("no longer kept", [-count for count in points.label_lost], DOUBTFUL),
     ]
     return titled(
-        "Cells that change sides, by label",
+        "Changed sides, by label",
         xAxis=axis("cells", minInterval=1),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         series=series,
-        legend=_legend("now kept", "no longer kept"),
+        legend=legend(["now kept", "no longer kept"]),
     )
 
 
@@ -131,13 +132,14 @@ def sweep_points(
         shown: np.round(values[:, j].astype(float), 4).tolist()
         for shown, j in zip(names, top, strict=True)
     }
-    return SweepPoints(name, list(stops), at, lines, max(0, len(travel) - MAX_LINES))
+    return SweepPoints(name, list(stops), at, lines)
 
 
 def sweep_option(points: SweepPoints, title: str, y_name: str = "") -> dict[str, Any]:
     """Draw lines along the stops of a setting; a mark stands where it is now."""
+    line = {"type": "line", "showSymbol": False}
     series: list[dict[str, Any]] = [
-        {"type": "line", "name": name, "data": [list(pair) for pair in enumerate(values)]}
+        {**line, "name": name, "data": [list(pair) for pair in enumerate(values)]}
         for name, values in points.lines.items()
     ]
     if series:
@@ -147,9 +149,10 @@ def sweep_option(points: SweepPoints, title: str, y_name: str = "") -> dict[str,
         xAxis=axis(points.name, "category", data=points.stops, boundaryGap=False),
         yAxis=axis(y_name, scale=True, splitNumber=4),
         series=series,
-        legend=_legend(*points.lines),
+        legend=legend(list(points.lines)),
     )
     option["grid"] |= {"top": 48, "bottom": 20}
+    option["tooltip"]["trigger"] = "axis"
     return option
 
 
@@ -164,10 +167,13 @@ def _bars(name: str, values: list[int], colour: str) -> dict[str, Any]:
     }
 
 
-def _legend(*names: str) -> dict[str, Any]:
-    return {"top": 24, "left": 0, "data": list(names)}
-
-
 def _mark(place: float, colour: str) -> dict[str, Any]:
     """Return a line across a chart where a setting stands."""
-    return {"data": [{"xAxis": place}], "lineStyle": {"color": colour}}
+    line = {"color": colour, "type": "solid"}
+    return {
+        "data": [{"xAxis": place}],
+        "symbol": "none",
+        "silent": True,
+        "label": {"show": False},
+        "lineStyle": line,
+    }

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.config import PlainConfig
-from core.graphs import InstanceGraph, LabelGraph
-from core.propagation import Propagator, balance
+from core.confidence.level import expected_range
+from core.engine.config import PlainConfig
+from core.engine.graphs import InstanceGraph, LabelGraph
+from core.engine.propagation import Propagator, balance
 from plain_app.charts import axis, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
@@ -293,6 +294,20 @@ def _threshold(config: PlainConfig, sizes: Sizes) -> Meaning:
     return Meaning(text, "prediction", "", bars=bars, strong=above)
 
 
+def _expected(config: PlainConfig, sizes: Sizes) -> Meaning:
+    expected = expected_range(config.expected_false)
+    middles = [at / 20 for at in range(1, 20)]
+    bars = {f"{middle:.0%}": 1.0 if expected is None else 0.2 for middle in middles}
+    inside = frozenset(
+        f"{middle:.0%}"
+        for middle in middles
+        if expected is not None and expected[0] <= middle <= expected[1]
+    )
+    bars |= dict.fromkeys(inside, 1.0)
+    text = "Shares of false candidates that are expected; what the data show counts more."
+    return Meaning(text, "false candidates", "expected", bars=bars, strong=inside)
+
+
 def _seed(config: PlainConfig, sizes: Sizes) -> Meaning:
     lines = {
         f"seed {seed}": _line(np.arange(1, 13), np.random.default_rng(seed).permutation(12) + 1)
@@ -332,6 +347,7 @@ MEANINGS: dict[str, Callable[[PlainConfig, Sizes], Meaning]] = {
     "members": _members,
     "landmarks": _landmarks,
     "rounds": _rounds,
+    "expected_false": _expected,
     "threshold": _threshold,
     "seed": _seed,
     "device": _device,

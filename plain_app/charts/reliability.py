@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.calibration import expected_calibration_error, reliability
+from core.confidence.calibration import expected_calibration_error, reliability
 from plain_app.charts import axis, titled
 
 

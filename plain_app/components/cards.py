@@ -1,13 +1,13 @@
 """Rows of figures, badges of runs, and tables of cells."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
 
-from plain_app.components.rows import Column, Kind, draw_rows
+from plain_app import state
 
 COLOURS = {
     "queued": "gray",
@@ -18,7 +18,7 @@ COLOURS = {
     "stopped": "gray",
     "failed": "red",
 }
-ROW = 28
+ROW, PICTURE_ROW, HEAD, BAR = 28, 44, 36, 120  # pixels of tables
 
 
 class Figure(NamedTuple):
@@ -74,28 +74,57 @@ def listed(count: int, limit: int) -> str:
     return f"; the first {limit} are listed" if count > limit else ""
 
 
-def cell_table(table: pd.DataFrame, key: str, height: int = 300, **kinds: str) -> None:
+def cell_table(
+    table: pd.DataFrame,
+    key: str,
+    height: int = 300,
+    *,
+    on_select: Callable[[], None] | None = None,
+    alt: str = "",
+    **kinds: str,
+) -> None:
     """Draw rows about cells, some hundred at most; texts in it are data and stay text.
 
-    A kind is one of `rows`, or how a number is written, such as `+.2f`.
+    A kind is bar (a value in [0, 1]), curve (some of them), link, picture, or how a number is
+    written, such as `+.2f`. `on_select` is called when a row is chosen: `chosen_rows` says which.
     """
-    written = {name: _written(values, kinds.get(str(name), "")) for name, values in table.items()}
-    columns = [
-        Column("" if kind in ("link", "picture") else str(name), kind)
-        for name, (kind, _) in written.items()
-    ]
-    rows = list(zip(*(cells for _, cells in written.values()), strict=True))
-    draw_rows(columns, rows, key, can_sort=True, height=height)
+    numbers = {str(name): "," for name in table.select_dtypes("integer")}
+    numbers |= {str(name): ".3f" for name in table.select_dtypes("floating")}
+    columns = {name: _column(name, kind) for name, kind in (numbers | kinds).items()}
+    tall = PICTURE_ROW if "picture" in kinds.values() and "picture" in table else ROW
+    options: dict[str, Any] = {
+        "hide_index": True,
+        "row_height": tall,
+        "height": min(height, HEAD + tall * max(len(table), 1)),
+        "column_config": columns,
+        "placeholder": "",
+        "alt": alt or f"Table of {', '.join(map(str, table.columns))}",
+    }
+    if on_select is not None:
+        st.dataframe(table, key=key, on_select=on_select, selection_mode="single-row", **options)
+        return
+    with st.container(key=key):  # a table alone has no place on the page by its key
+        st.dataframe(table, **options)
 
 
-def _written(values: "pd.Series[Any]", how: Any) -> tuple[Kind, list[Any]]:
-    """Return the kind of a column and its cells as the table takes them."""
-    if how in ("curve", "link", "picture"):
-        return how, values.tolist()
-    known = [None if one != one else one for one in values.tolist()]  # a NaN is not itself
-    if how == "bar":
-        return "bar", known
-    if how or (known and pd.api.types.is_numeric_dtype(values)):
-        how = how or ("," if pd.api.types.is_integer_dtype(values) else ".3f")
-        return "number", ["" if one is None else format(one, how) for one in known]
-    return "text", ["" if one is None else str(one) for one in known]
+def _column(name: str, kind: str) -> Any:
+    """Return how a column of a kind is drawn."""
+    config = st.column_config
+    match kind:
+        case "bar":
+            return config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=BAR)
+        case "curve":
+            return config.LineChartColumn(y_min=0, y_max=1, width="medium")
+        case "link":
+            return config.LinkColumn("", display_text=name.capitalize(), width=70)
+        case "picture":
+            return config.ImageColumn("", width=52)
+        case "," | ",.0f":
+            return config.NumberColumn(format="localized")
+    return config.NumberColumn(format=f"%{kind}")
+
+
+def chosen_rows(key: str) -> list[int]:
+    """Return the rows that are chosen in a table."""
+    found: list[int] = (state.recall(key) or {}).get("selection", {}).get("rows", [])
+    return found

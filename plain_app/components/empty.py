@@ -2,6 +2,10 @@
 
 import streamlit as st
 
+from core.store import RunRow
+from plain_app.components.links import DATA, TRAIN
+from plain_app.services import runs
+
 
 def empty_state(
     title: str, text: str, *, page: str | None = None, link: str = "", found: str = ""
@@ -17,3 +21,13 @@ def empty_state(
             st.text(found[:2000])
         if page is not None:
             st.page_link(page, label=link, icon=":material/arrow_forward:")
+
+
+def draw_lost(fingerprint: str, run: RunRow | None = None) -> None:
+    """Say that files of a data set or a run are gone, what still works, and where to go on."""
+    lost = data = runs.lost_data(fingerprint)
+    if run is not None:
+        lost = runs.lost_files(run)
+    page, link = (TRAIN, "Go to Train") if data is None else (DATA, "Go to Data")
+    if lost is not None:
+        empty_state(lost.title, lost.hint, page=page, link=link, found=lost.detail)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pandas as pd
 import streamlit as st
 
-from core.errors import DatasetError, PlainError, Problem
+from core.errors import DatasetError, PlainError, Problem, grouped
 
 MAX_CELL = 300
 
@@ -31,14 +31,21 @@ def show_error(error: PlainError, key: str, badge: str = "not possible") -> None
 
 
 def problem_table(problems: Iterable[Problem], key: str) -> None:
-    """Draw problems, the fatal first, each with its fix."""
-    ordered = sorted(problems, key=lambda one: not one.fatal)
+    """Draw problems, the fatal first, each with its fix; those that say the same as one line.
+
+    A switch lists each of them.
+    """
+    listed = list(problems)
+    once = grouped(listed)
+    every = len(once) < len(listed) and st.toggle("List each of them", key=f"{key}_all")
+    ordered = sorted(listed if every else once, key=lambda one: not one.fatal)
     rows = [_cells(one) for one in ordered]
-    columns = ["", "row", "column", "what must hold", "found", "what to do"]
+    columns = ["", "times", "row", "column", "what must hold", "found", "what to do"]
     table = pd.DataFrame(rows, columns=columns)
     shown = [name for name in columns if name == "" or table[name].str.len().any()]
     widths = {
         "": st.column_config.TextColumn(width=110),
+        "times": st.column_config.TextColumn(width=60),
         "row": st.column_config.TextColumn(width=90),
         "column": st.column_config.TextColumn(width=110),
         "what must hold": st.column_config.TextColumn(width=260),
@@ -58,4 +65,5 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
 def _cells(problem: Problem) -> list[str]:
     kind = "must be fixed" if problem.fatal else "worth a look"
     values = (problem.row, problem.column, problem.message, problem.value, problem.fix)
-    return [kind, *("" if one is None else str(one)[:MAX_CELL] for one in values)]
+    times = f"{problem.count:,}" if problem.count > 1 else ""
+    return [kind, times, *("" if one is None else str(one)[:MAX_CELL] for one in values)]

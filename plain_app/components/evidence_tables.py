@@ -6,6 +6,7 @@ from typing import Any
 from plain_app.charts.evidence import EvidencePoints, Vote, evidence_spans, signed
 from plain_app.components.rows import Column, Table
 from plain_app.services.explore import Explored, evidence
+from plain_app.services.sources import SourceEvidence, source_evidence
 
 _TERMS = (Column("because of"), Column("", "span"), Column("adds", "number"))
 _VOTE = (Column("adds", "number"), Column("offered", "check"), Column("prediction", "number"))
@@ -19,7 +20,17 @@ def evidence_tables(
     spans = [[one.name, one[1:5], one.text] for one in evidence_spans(points)]
     terms = Table(_TERMS, spans, note=_sum(points, bool(results.dataset.candidates[row, label])))
     voters = _voters(results, points.voters, label, on_open)
-    return [terms, voters, _label_votes(results, points.label_votes, row)]
+    found = [terms, voters, _label_votes(results, points.label_votes, row)]
+    said = source_evidence(results, row, label)
+    return found if said is None else [_source_votes(said), *found]
+
+
+def _source_votes(said: SourceEvidence) -> Table:
+    """Name the sources that voted on the cell, and what each vote adds to the log-odds."""
+    rows = [[name, "yes" if yes else "no", signed(adds)] for name, yes, adds in said.votes]
+    columns = [Column("source"), Column("vote"), Column("adds to the log-odds", "number")]
+    rest = f"Features and graphs begin with {signed(said.prior)}; votes are "
+    return Table(columns, rows, note=(rest, f"{said.share:.0%}", " of the evidence."))
 
 
 def _sum(points: EvidencePoints, is_candidate: bool) -> tuple[str, str, str]:

@@ -4,21 +4,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from plain_app import state
 from plain_app.charts import ego
-from plain_app.components.card import Card, Choice, Hand, draw_card
-from plain_app.components.evidence_tables import evidence_tables
-from plain_app.components.links import go_to_review
-from plain_app.components.rows import Column, Table, draw_rows
-from plain_app.components.switch import open_one, opened
+from plain_app.components.cards import HEAD, PICTURE_ROW, ROW, cell_table, chosen_rows
+from plain_app.components.evidence_part import draw_evidence
+from plain_app.components.links import open_in_review
+from plain_app.components.scatter import mark
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
+from plain_app.services.sources import offered_text
 
-ROW_HEIGHT, PICTURE_ROW = 28, 44
-CARD, CELL = "explore.card", "explore.cell.{}"
-ABOUT, TO_EXPLAIN = ("Why this confidence", "Neighbours"), "Label to explain"
+WRITTEN, LABEL, CELL = "explore.written", "explore.label", "explore.cell.{}"
+ABOUT = ("Why this confidence", "Neighbours")
+CANDIDATES = 250
 
 
 def instance_rows(
@@ -28,16 +29,17 @@ def instance_rows(
     shown = rows[: explore.MAX_LISTED]
     table = explore.instance_table(results, shown, epoch)
     ids = table["instance"].tolist()
-    tall = ROW_HEIGHT if results.picture_column is None else PICTURE_ROW
+    tall = ROW if results.picture_column is None else PICTURE_ROW
     st.dataframe(
         table,
         hide_index=True,
-        height=min(36 + tall * max(len(table), 1), 320),
+        height=min(HEAD + tall * max(len(table), 1), 320),
         row_height=tall,
         column_config=_INSTANCE_COLUMNS,
         key=key,
         on_select=lambda: on_row(key, ids),
         selection_mode="single-row",
+        alt="Instances, their candidates and how doubtful they are",
     )
 
 
@@ -61,43 +63,56 @@ def draw_instance(run_id: str) -> None:
     ids = results.dataset.ids
     written = _written(results)
     row = results.row_of.get(written) if written else 0
-    if row is None:
-        hand = Hand(open_instance, lambda _: open_instance(ids[0]), lambda *_: None)
-        problem = f"There is no instance with this id. The first is called: {ids[0][:80]}"
-        draw_card(Card(written, ids[0], problem), hand, CARD)
-        return
-    state.remember(state.LAST_INSTANCE, (results.run.fingerprint, written))
-    order = _cells_in_order(results, row)
-    chosen = state.recall(CELL.format(row))
-    label = chosen if chosen in order else order[0]
-    about = opened(ABOUT, "explore.about")
+    with st.container(key="explore.card"):
+        _draw_head(results, written, row)
+        if row is None:
+            st.text(f"There is no instance with this id. The first is called: {ids[0][:80]}")
+            return
+        state.remember(state.LAST_INSTANCE, (results.run.fingerprint, written))
+        of_run, lasso = state.recall("explore.lasso") or (None, None)
+        corners = lasso.corners if of_run == run_id else ()
+        mark(maps.layout_name(run_id), row, corners, "explore.marks")
+        _draw_content(results, row)
+        _draw_candidates(results, row)
+        _draw_about(results, row, _draw_label(results, row))
 
-    def on_choice(title: str, at: int) -> None:
-        if title == TO_EXPLAIN:
-            on_explain(row, order[at])
-        else:
-            open_one(ABOUT, "explore.about", ABOUT[at])
 
-    titles = _cell_titles(results, row, order)
-    card = Card(
-        written,
-        ids[0],
-        can_review=not results.version,
-        picture=results.picture(row),
-        text=explore.instance_text(results, row) if results.text_columns else "",
-        above=[_candidates(results, row)],
-        choices=[
-            Choice(TO_EXPLAIN, titles, titles[order.index(label)], "list"),
-            Choice("About", ABOUT, about, "tabs"),
-        ],
-        below=evidence_tables(results, row, label, open_instance) if about == ABOUT[0] else (),
-        marks=_marks(run_id, row),
-    )
-    hand = Hand(open_instance, lambda step: open_instance(ids[(row + step) % len(ids)]), on_choice)
-    if draw_card(card, hand, CARD):
-        go_to_review([ids[row]])
-    if about != ABOUT[0]:
-        _neighbours(results, row, label)
+def _draw_head(results: Explored, written: str, row: int | None) -> None:
+    """Draw the id, and the way to the ones before and after it."""
+    ids = results.dataset.ids
+    before, after = (ids[((row or 0) + step) % len(ids)] for step in (-1, 1))
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+        state.remember(WRITTEN, written)
+        st.text_input(
+            "Instance", key=WRITTEN, max_chars=500, placeholder=ids[0][:80], on_change=on_written
+        )
+        for name, other, icon in (("Previous", before, "back"), ("Next", after, "forward")):
+            st.button(
+                name,
+                key=f"explore.{name.lower()}",
+                icon=f":material/arrow_{icon}:",
+                on_click=open_instance,
+                args=(other if row is not None else ids[0],),
+            )
+
+
+def on_written() -> None:
+    """Open the instance whose id was written."""
+    open_instance(str(state.recall(WRITTEN) or "").strip())
+
+
+def _draw_content(results: Explored, row: int) -> None:
+    """Draw picture and text of an instance, and the way to decide on it."""
+    picture = results.picture(row)
+    text = explore.instance_text(results, row) if results.text_columns else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if picture:
+            st.image(picture, width=96, alt="Picture of the instance")
+        if text:
+            st.text(text)
+        if not results.version:
+            ids = results.dataset.ids
+            open_in_review(lambda: [ids[row]], "explore.review", "Review")
 
 
 def _written(results: Explored) -> str:
@@ -108,38 +123,59 @@ def _written(results: Explored) -> str:
     return st.query_params.get(state.INSTANCE, "")[:500]
 
 
-def _marks(run_id: str, row: int) -> dict[str, Any]:
-    of_run, lasso = state.recall("explore.lasso") or (None, None)
-    corners = lasso.corners if of_run == run_id else ()
-    return {"layout": maps.layout_name(run_id), "at": row, "lasso": [list(one) for one in corners]}
-
-
-def _candidates(results: Explored, row: int) -> Table:
+def _draw_candidates(results: Explored, row: int) -> None:
     part = slice(results.starts[row], results.starts[row + 1])
     labels_here = results.cells[1][part]
+    if not len(labels_here):
+        st.caption("Nothing was offered for this instance.")
+        return
     verdicts = explore.verdicts_on(results, row)
     order = np.argsort(-results.confidences[row, labels_here], kind="stable")
     labels_here = labels_here[order]
-    trails = np.asarray(results.history[:, part], np.float32).T[order].round(3).tolist()
-    rows = [
-        [name, float(value), trail, verdicts.get(name, "")]
-        for name, value, trail in zip(
-            (results.dataset.label_names[at] for at in labels_here),
-            results.confidences[row, labels_here],
-            trails,
-            strict=True,
-        )
-    ]
-    nothing = None if rows else ("Nothing was offered for this instance.", "", "")
-    return Table(_CANDIDATES, rows, lambda at: on_explain(row, int(labels_here[at])), note=nothing)
+    names = [results.dataset.label_names[at] for at in labels_here]
+    table = pd.DataFrame(
+        {
+            "candidate": names,
+            "confidence": results.confidences[row, labels_here],
+            "over epochs": np.asarray(results.history[:, part], np.float32).T[order].tolist(),
+            "decision": [verdicts.get(name, "") for name in names],
+        }
+    )
+    if results.dataset.votes is not None:
+        table["offered by"] = [offered_text(results, row, int(at)) for at in labels_here]
+    key = f"explore.candidates.{row}"
+
+    def on_candidate() -> None:
+        for at in chosen_rows(key)[:1]:
+            on_explain(row, int(labels_here[at]))
+
+    kinds = {"confidence": "bar", "over epochs": "curve"}
+    cell_table(table, key, CANDIDATES, on_select=on_candidate, **kinds)
 
 
-_CANDIDATES = (
-    Column("candidate"),
-    Column("confidence", "bar"),
-    Column("over epochs", "curve"),
-    Column("decision"),
-)
+def _draw_label(results: Explored, row: int) -> int:
+    """Let choose the label to explain: at first the most doubtful candidate."""
+    order = _cells_in_order(results, row)
+    titles = dict(zip(order, _cell_titles(results, row, order), strict=True))
+    chosen = state.recall(CELL.format(row))
+    state.remember(LABEL, chosen if chosen in titles else order[0])
+    return st.selectbox(
+        "Label to explain",
+        order,
+        format_func=titles.__getitem__,
+        key=LABEL,
+        on_change=lambda: on_explain(row, state.recall(LABEL)),
+    )
+
+
+def _draw_about(results: Explored, row: int, label: int) -> None:
+    why, near = st.tabs(ABOUT, key="explore.about", on_change="rerun", bind="query-params")
+    if why.open:
+        with why:
+            draw_evidence(results, row, label, "explore.why", open_instance)
+    if near.open:
+        with near:
+            _draw_neighbours(results, row, label)
 
 
 def _cells_in_order(results: Explored, row: int) -> list[int]:
@@ -154,7 +190,7 @@ def _cell_titles(results: Explored, row: int, order: Sequence[int]) -> list[str]
     return [names[at] if offered[at] else f"{names[at]} (not offered)" for at in order]
 
 
-def _neighbours(results: Explored, row: int, label: int) -> None:
+def _draw_neighbours(results: Explored, row: int, label: int) -> None:
     """Draw the neighbours as a small network coloured by the label, and as a table."""
     confidence = np.where(
         results.dataset.candidates[:, label] > 0, results.confidences[:, label], np.nan
@@ -169,24 +205,14 @@ def _neighbours(results: Explored, row: int, label: int) -> None:
     st.caption(
         "Near is strong. Teal: the label is likely there; orange: doubtful; grey: not offered."
     )
-    _draw_neighbours(results, points)
-
-
-def _draw_neighbours(results: Explored, points: ego.EgoPoints) -> None:
     table = explore.instance_table(results, points.rows[1:])
-    rows = [
-        [one.instance, f"{weight:.3f}", value, ", ".join(one.candidates)]
-        for one, weight, value in zip(
-            table.itertuples(), points.weights[1:], points.values[1:], strict=True
-        )
-    ]
-    columns = [Column("instance"), Column("edge", "number"), Column("confidence", "bar")]
-    columns.append(Column("candidates"))
-    if results.picture_column is not None:
-        columns = [Column("", "picture"), *columns]
-        rows = [[picture, *row] for picture, row in zip(table["picture"], rows, strict=True)]
-    ids = table["instance"].tolist()
-    draw_rows(columns, rows, "explore.neighbours", lambda at: open_instance(ids[at]), can_sort=True)
+    shown = [name for name in ("picture", "instance", "candidates") if name in table]
+    table = table[shown]
+    table.insert(len(shown) - 1, "edge", points.weights[1:])
+    table.insert(len(shown), "confidence", points.values[1:])
+    key, ids = f"explore.neighbours.{row}", table["instance"].tolist()
+    kinds = {"picture": "picture", "edge": ".3f", "confidence": "bar"}
+    cell_table(table, key, 260, on_select=lambda: on_row(key, ids), **kinds)
 
 
 def open_instance(instance: str) -> None:
@@ -205,6 +231,5 @@ def on_explain(row: int, label: int) -> None:
 
 def on_row(key: str, ids: Sequence[str]) -> None:
     """Open the instance of the row that was chosen in a table."""
-    rows = (state.recall(key) or {}).get("selection", {}).get("rows", [])
-    if rows and rows[0] < len(ids):
-        open_instance(ids[rows[0]])
+    for row in chosen_rows(key)[:1]:
+        open_instance(ids[row])

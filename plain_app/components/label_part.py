@@ -9,8 +9,8 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.charts import labels
-from plain_app.components.cards import counted, listed
-from plain_app.components.instance_card import ROW_HEIGHT, instance_rows
+from plain_app.components.cards import ROW, counted, listed
+from plain_app.components.instance_card import instance_rows
 from plain_app.components.links import open_in_review
 from plain_app.services import explore
 from plain_app.services.explore import Explored
@@ -147,13 +147,14 @@ def _rules(results: Explored) -> None:
     st.dataframe(
         table,
         hide_index=True,
-        row_height=ROW_HEIGHT,
+        row_height=ROW,
         height=320,
         column_config={
             "doubtful": share,
             "otherwise": st.column_config.NumberColumn("overall", format="%.0f %%"),
         },
         key="explore.rules",
+        alt="Pairs of labels where one makes the other doubtful",
     )
 
 
@@ -178,7 +179,7 @@ def _changes(results: Explored) -> None:
     st.dataframe(
         table,
         hide_index=True,
-        row_height=ROW_HEIGHT,
+        row_height=ROW,
         height=320,
         column_config={
             "candidates": number,
@@ -186,4 +187,5 @@ def _changes(results: Explored) -> None:
             "change": st.column_config.NumberColumn(format="%+.3f"),
         },
         key="explore.changes",
+        alt="Pairs of labels that cleaning changes most",
     )

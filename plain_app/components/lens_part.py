@@ -1,6 +1,7 @@
 """The lens: settings as sliders over a run's predictions, and what they do to labels."""
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 from core.errors import PlainError
@@ -8,17 +9,15 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts import lens as charts
 from plain_app.components import links
-from plain_app.components.cards import Figure, counted, figure_row
-from plain_app.components.choices import Choice, ask
+from plain_app.components.cards import Figure, cell_table, chosen_rows, counted, figure_row
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.plot import plot
-from plain_app.components.rows import Column, draw_rows
 from plain_app.components.sliders import last_move, sliders
 from plain_app.services import lens, runs
 from plain_app.services.lens import Desk, Places, Seen
 
 PANEL, PLACES, ANSWERED, MOVED = "tune.sliders", "tune.places", "tune.answered", "tune.moved"
-INSTANCE = "tune.instance"
+INSTANCE, CELLS = "tune.instance", "tune.cells"
 CHART, LISTED, MAX_PICTURE = 250, 40, 20_000
 POLL_SECONDS = 1.0
 
@@ -122,36 +121,30 @@ def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
 
 
 def _draw_table(at: Desk, seen: Seen, cells: np.ndarray) -> None:
-    """List cells; a row that is picked shows its instance along the setting."""
+    """List cells; a row that is chosen shows its instance along the setting."""
     results = at.results
-    of, labels = (part[cells] for part in at.offered)
-    ids = [results.dataset.ids[row] for row in of]
-    rows = [
-        [
-            name[:80],
-            results.dataset.label_names[label][:80],
-            round(float(before), 3),
-            round(float(after), 3),
-            ("Explore", links.instance_address(at.run.id, name)),
-        ]
-        for name, label, before, after in zip(
-            ids, labels, seen.before[cells], seen.after[cells], strict=True
-        )
-    ]
-    columns = [*_COLUMNS]
+    rows, labels = (part[cells] for part in at.offered)
+    ids = [results.dataset.ids[row] for row in rows]
+    table = pd.DataFrame(
+        {
+            "instance": [name[:80] for name in ids],
+            "label": [results.dataset.label_names[label][:80] for label in labels],
+            "in the run": seen.before[cells],
+            "here": seen.after[cells],
+            "explore": [links.instance_address(at.run.id, name) for name in ids],
+        }
+    )
     if results.picture_column is not None:
-        columns.insert(0, Column("", "picture"))
-        for row, place in zip(rows, of, strict=True):
-            picture = results.picture(int(place)) or ""
-            row.insert(0, picture if len(picture) <= MAX_PICTURE else "")
-    on_pick = lambda row: state.remember(INSTANCE, ids[row])  # noqa: E731
-    draw_rows(columns, rows, "tune.cells", on_pick, can_sort=True, height=300)
+        pictures = (results.picture(int(row)) or "" for row in rows)
+        table.insert(0, "picture", [one if len(one) <= MAX_PICTURE else "" for one in pictures])
+    kinds = {"in the run": "bar", "here": "bar", "explore": "link", "picture": "picture"}
+    cell_table(table, CELLS, 300, on_select=lambda: on_row(ids), **kinds)
 
 
-_COLUMNS = (
-    *(Column("instance"), Column("label")),
-    *(Column("in the run", "bar"), Column("here", "bar"), Column("", "link")),
-)
+def on_row(ids: list[str]) -> None:
+    """Show the instance of the row that was chosen."""
+    for row in chosen_rows(CELLS)[:1]:
+        state.remember(INSTANCE, ids[row])
 
 
 def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
@@ -165,21 +158,20 @@ def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
         return
     first = results.dataset.ids[int(at.offered[0][cells[0]]) if len(cells) else 0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        which = Choice(
-            INSTANCE, "Instance", (), "", "text", placeholder=first[:80], longest=500, width=240
+        chosen = st.text_input(
+            "Instance", key=INSTANCE, placeholder=first[:80], max_chars=500, width=240
         )
-        chosen = ask([which], "tune.which")[INSTANCE]
         show_all = at.is_small or st.button("Agreement along it", key="tune.agreement")
-    row = results.row_of.get(chosen.strip() or first)
+    row = results.row_of.get((chosen or "").strip() or first)
     if row is None:
         st.caption("There is no instance with this id.")
         return
     points = lens.sweep(at, places, name, row)
-    option = charts.sweep_option(points, "This instance's confidences along the setting")
+    option = charts.sweep_option(points, "Its confidences along the setting")
     plot(option, CHART - 20, "tune.sweep")
     agreed = lens.agreement_along(at, places, name) if show_all else None
     if agreed is not None:
-        option = charts.sweep_option(agreed, "Agreement with decisions along the setting")
+        option = charts.sweep_option(agreed, "Agreement along the setting")
         plot(option, CHART - 60, "tune.agreed")
 
 

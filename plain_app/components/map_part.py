@@ -1,10 +1,11 @@
 """The map of instances with its tools, what a lasso holds, and the chosen instance beside it."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from plain_app import state
 from plain_app.components.cards import counted, listed
-from plain_app.components.choices import Choice, answered_in_address, ask_in_address, one_of
 from plain_app.components.instance_card import draw_instance, instance_rows, open_instance
 from plain_app.components.links import open_in_review
 from plain_app.components.scatter import scatter
@@ -20,6 +21,8 @@ COLOURS = {
     "doubtful": "Doubtful candidates",
     "decision": "Decisions",
     "candidates": "Number of candidates",
+    "votes": "Divided votes",
+    "source": "Votes of a source",
     "column": "A column of the data",
 }
 TRAVEL = "explore.travel"
@@ -56,25 +59,29 @@ def _draw_map(results: Explored, layout: str) -> int | None:
 
 
 def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
-    asked = _asked(results)
+    """Let choose by what to colour, of it which, and the epoch; the address has the colour."""
+    votes = results.dataset.votes
+    needs = {"column": results.colour_columns, "votes": votes, "source": votes}
+    which: dict[str, tuple[str, Sequence[str]]] = {
+        "confidence": ("Label", results.dataset.label_names),
+        "column": ("Column", results.colour_columns),
+        "source": ("Source", votes.sources if votes else ()),
+    }
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom"):
-        answers = ask_in_address(asked, "explore.colours")
-        kind = answers["explore.colour"]
-        name = answers[asked[1].name] if len(asked) > 1 else ""
+        kind = st.selectbox(
+            "Colour by",
+            [kind for kind in COLOURS if kind not in needs or needs[kind]],
+            format_func=COLOURS.__getitem__,
+            key="explore.colour",
+            width=180,
+            bind="query-params",
+        )
+        name = ""
+        if kind in which:
+            title, options = which[kind]
+            key = f"explore.colour_{kind}"
+            name = st.selectbox(title, options, key=key, width=130, bind="query-params")
         return Colour(kind, name), _draw_epoch(results, kind)
-
-
-def _asked(results: Explored) -> list[Choice]:
-    """Return what can be chosen: by what to colour, and of it which."""
-    kinds = [kind for kind in COLOURS if kind != "column" or results.colour_columns]
-    options = [(kind, COLOURS[kind]) for kind in kinds]
-    colour = Choice("explore.colour", "Colour by", options, "confidence", width=180)
-    kind = answered_in_address([colour])[colour.name]
-    which = {"confidence": results.dataset.label_names, "column": results.colour_columns}
-    if kind not in which:
-        return [colour]
-    title = "Label" if kind == "confidence" else "Column"
-    return [colour, one_of(f"explore.colour_{kind}", title, which[kind], width=130)]
 
 
 def _draw_epoch(results: Explored, kind: str) -> int | None:
@@ -91,7 +98,7 @@ def _draw_epoch(results: Explored, kind: str) -> int | None:
     stops = tuple(str(epoch) for epoch in range(1, last + 2))
     at = last if place is None else place
     travel = Slider("epoch", "Epoch", "Colours as they were", stops, at, last)
-    sliders([travel], answered, TRAVEL, width=240)
+    sliders([travel], answered, TRAVEL, width=220)
     return None if place is None else place + 1
 
 

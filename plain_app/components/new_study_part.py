@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import PlainError
 from core.tuning import PAPER_GRID, RANGES_OF, SENSITIVITY, Parameter, StudySettings
 from core.tuning.space import sensitivity
@@ -45,17 +45,22 @@ def draw_new_study(fingerprint: str) -> None:
     st.subheader("New study")
     judges = studies.objectives(fingerprint)
     with st.container(horizontal=True, vertical_alignment="bottom", key="tune.new"):
-        st.selectbox("Start from", runs.presets(), key="tune.base", width=120, help=_BASE_HELP)
+        later: dict[str, Any] = {"on_change": "ignore"}  # read when the search is started
+        presets = runs.presets()
+        st.selectbox("Start from", presets, key="tune.base", width=120, help=_BASE_HELP, **later)
         st.selectbox("Judge by", judges, format_func=OBJECTIVES.get, key="tune.judge", width=190)
-        st.number_input("Trials", 1, 10_000, 30, key="tune.trials", width=100)
+        st.number_input("Trials", 1, 10_000, 30, key="tune.trials", width=100, **later)
         st.number_input(
-            "Minutes", 0.0, 10_000.0, 0.0, key="tune.minutes", width=110, help=_TIME_HELP
+            "Minutes", 0.0, 1e4, 0.0, key="tune.minutes", width=110, help=_TIME_HELP, **later
         )
+        cores = studies.n_cores()
         st.number_input(
-            "At once", 1, 64, studies.n_cores(), key="tune.workers", width=110, help=_WORKERS_HELP
+            "At once", 1, 64, cores, key="tune.workers", width=110, help=_WORKERS_HELP, **later
         )
-        st.toggle("Prune", True, key="tune.prune", help="End trials early that fall behind.")
-        st.text_input("Name", key="tune.name", max_chars=80, placeholder="optional", width=120)
+        st.toggle("Prune", True, key="tune.prune", help=_PRUNE_HELP, **later)
+        st.text_input(
+            "Name", key="tune.name", max_chars=80, placeholder="optional", width=120, **later
+        )
         st.button(
             "Start the search",
             key="tune.start",
@@ -80,6 +85,7 @@ def draw_new_study(fingerprint: str) -> None:
 _BASE_HELP = (
     "Settings that are not searched are the preset's; its own settings are the first trial."
 )
+_PRUNE_HELP = "End trials early that fall behind."
 _TIME_HELP = "0 searches until all trials are done."
 _WORKERS_HELP = "Processes; one per core is best."
 

@@ -7,8 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from plain_app import state
-from plain_app.components.cards import counted, listed
-from plain_app.components.instance_card import PICTURE_ROW, ROW_HEIGHT, draw_instance, on_row
+from plain_app.components.cards import PICTURE_ROW, ROW, chosen_rows, counted, listed
+from plain_app.components.instance_card import draw_instance, on_row
 from plain_app.components.links import open_in_review
 from plain_app.services import explore
 from plain_app.services.explore import Explored
@@ -46,7 +46,7 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
     st.dataframe(
         pd.DataFrame(table),
         hide_index=True,
-        row_height=ROW_HEIGHT if results.picture_column is None else PICTURE_ROW,
+        row_height=ROW if results.picture_column is None else PICTURE_ROW,
         height=560,
         column_config={
             "picture": st.column_config.ImageColumn("", width=52),
@@ -55,12 +55,13 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
         key="explore.outside",
         on_select=lambda: on_outside("explore.outside", cells, ids),
         selection_mode="single-row",
+        alt="Labels strongly supported though never offered",
     )
 
 
 def on_outside(key: str, cells: Sequence[tuple[int, int]], ids: Sequence[str]) -> None:
     """Open the cell of the row that was chosen."""
     on_row(key, [ids[row] for row, _ in cells])
-    for at in (state.recall(key) or {}).get("selection", {}).get("rows", [])[:1]:
+    for at in chosen_rows(key)[:1]:
         row, label = cells[at]
         state.remember(f"explore.cell.{row}", label)

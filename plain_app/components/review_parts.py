@@ -9,7 +9,7 @@ import streamlit as st
 from core.errors import PlainError
 from core.store import Decision, RunRow
 from plain_app import state
-from plain_app.components.cards import Figure, cell_table, figure_row
+from plain_app.components.cards import Figure, cell_table, duration, figure_row
 from plain_app.components.errors import show_error
 from plain_app.components.evidence_tables import evidence_tables
 from plain_app.components.rows import draw_tables
@@ -104,6 +104,7 @@ def _draw_history(run: RunRow, annotator: str) -> None:
                 one.verdict,
                 one.confidence if one.confidence is not None else np.nan,
                 "" if one.shown else "blind",
+                _late(one),
                 one.run_id or "",
             )
             for one in rows
@@ -116,10 +117,16 @@ def _draw_history(run: RunRow, annotator: str) -> None:
             "decision",
             "confidence",
             "shown",
+            "arrived",
             "run",
         ],
     )
     cell_table(table, "review.history", 300, confidence="bar")
+
+
+def _late(one: Decision) -> str:
+    """Say how long after it was made a decision of an offline desk arrived."""
+    return f"{duration(one.late.total_seconds())} late" if one.late else ""
 
 
 def _draw_labels(run: RunRow, annotator: str) -> None:

@@ -9,7 +9,6 @@ from plain_app import state
 from plain_app.charts import curves, evolution
 from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
-from plain_app.components.choices import Choice, ask, one_of
 from plain_app.components.links import open_in_review
 from plain_app.components.plot import plot
 from plain_app.components.scatter import mark, scatter
@@ -42,9 +41,9 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
     left, right = st.columns([1.8, 1])
     labels = [ALL, *runs.cells(run.fingerprint).labels]
     with right:
-        play = Choice("train.play", "Play", (), False, "toggle", is_fixed=runs.is_held(run))
-        answers = ask([one_of("train.label", "Label", labels, width=180), play], "train.shown")
-    label, plays = answers["train.label"], answers["train.play"] and not runs.is_held(run)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            label = st.selectbox("Label", labels, key="train.label", width=200)
+            plays = st.toggle("Play", key="train.play", disabled=runs.is_held(run))
     points = histories.evolution(run, None if label == ALL else label)
     if not points.epochs:
         return
@@ -52,8 +51,13 @@ def _draw_confidences(run: RunRow, told: Story) -> None:
     with left:
         plot(option, TALL, "train.evolution")
         st.caption(_about_cells(points.n_cells, run))
+        if runs.is_held(run) and (level := runs.level(run)) is not None:
+            st.caption(level.sentence)  # of an ended run the audit above tells it
     with right:
-        st.fragment(_draw_spread, run_every=PLAY_SECONDS if plays else None)(points, plays)
+        if plays and not runs.is_held(run):
+            st.fragment(_draw_spread, run_every=PLAY_SECONDS)(points, True)
+        else:
+            _draw_spread(points, False)
 
 
 def _draw_spread(points: evolution.EvolutionPoints, plays: bool) -> None:
@@ -100,20 +104,14 @@ def _draw_restless(run: RunRow, told: Story) -> None:
 
 def _draw_difference(run: RunRow, told: Story) -> None:
     """List the cells that differ most between two epochs."""
-    epochs = list(range(1, len(runs.history(run.id)) + 1))
-    if len(epochs) < 2:
+    last = len(runs.history(run.id))
+    if last < 2:
         st.caption("Two epochs are needed.")
         return
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        names = [str(epoch) for epoch in epochs]
-        answers = ask(
-            [
-                one_of("train.first", "From epoch", names, width=120),
-                one_of("train.second", "to epoch", names[::-1], width=120),
-            ],
-            "train.two",
+    with st.container(horizontal=True, vertical_alignment="center"):
+        first, second = st.slider(
+            "From one epoch to another", 1, last, (1, last), key=f"train.two.{last}", width=320
         )
-        first, second = int(answers["train.first"]), int(answers["train.second"])
         points = evolution.difference_points(runs.history(run.id), first, second)
         st.caption(f"{points.n_changed:,} cells differ by 0.05 or more; the largest differences:")
     table = _cells_table(run, points.cells)
@@ -175,7 +173,7 @@ def _draw_reliability(run: RunRow, told: Story) -> None:
         return
     left, right = st.columns([1, 1])
     with left:
-        st.echarts_chart(reliability_option(points), height=TALL, key="train.reliability")
+        plot(reliability_option(points), TALL, "train.reliability")
     with right:
         about = {
             "truth": "Compared with the truth that came with the data.",

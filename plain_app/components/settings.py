@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import ConfigError
 from plain_app import state
 from plain_app.charts.meanings import Sizes, meaning_option, meaning_points
@@ -13,6 +13,16 @@ from plain_app.charts.meanings import Sizes, meaning_option, meaning_points
 FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
 
 EXPLAINED = "train.explained"
+
+EXPECTED, UNKNOWN = "expected_false", "don't know"
+_EXPECTATIONS = {
+    UNKNOWN: None,
+    "few": (0.0, 0.05),
+    "some": (0.05, 0.25),
+    "half": (0.25, 0.6),
+    "most": (0.6, 0.9),
+}
+"""About how many candidates are wrong, in words."""
 
 _PLACED = {
     "Graphs": ("k", "rho"),
@@ -89,7 +99,9 @@ def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
         "on_change": on_change,
         "args": (name,),
     }
-    if "enum" in schema:
+    if name == EXPECTED:
+        st.selectbox(options=list(_EXPECTATIONS), **common)
+    elif "enum" in schema:
         st.selectbox(options=schema["enum"], index=schema["enum"].index(start), **common)
     elif schema.get("type") == "boolean":
         st.toggle(value=start, **common)
@@ -101,11 +113,15 @@ def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
 
 def widget_value(name: str, value: Any) -> Any:
     """Return a setting as its widget holds it."""
+    if name == EXPECTED:
+        return next((text for text, range_ in _EXPECTATIONS.items() if range_ == value), UNKNOWN)
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def field_value(name: str, value: Any) -> Any:
     """Return what a widget holds as a setting."""
+    if name == EXPECTED:
+        return _EXPECTATIONS.get(value)
     if name != "hidden":
         return value
     try:

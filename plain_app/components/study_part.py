@@ -11,7 +11,7 @@ from core.tuning import Study, Trial
 from plain_app import state
 from plain_app.charts import study as charts
 from plain_app.components import links
-from plain_app.components.cards import Figure, duration, figure_row, state_badge
+from plain_app.components.cards import Figure, chosen_rows, duration, figure_row, state_badge
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.new_study_part import (
     PICKED,
@@ -38,7 +38,7 @@ def draw_search(fingerprint: str) -> None:
             ["", *rows],
             format_func=lambda one: title(rows[one])[:60] if one in rows else "new study",
             key=STUDY,
-            width=320,
+            width=240,
             on_change=on_study,
         )
         draw_one_click(fingerprint)
@@ -171,7 +171,8 @@ def _plot(figure: go.Figure, key: str) -> None:
         key=key,
         on_select=lambda: on_pick(key),
         selection_mode=("points", "box", "lasso"),
-        config={"displaylogo": False, "modeBarButtonsToRemove": ["toImage", "autoScale2d"]},
+        alt=f"Trials of the study: {key.partition('.')[2]}",
+        config={"displaylogo": False, "modeBarButtonsToRemove": ["autoScale2d"]},
     )
 
 
@@ -181,7 +182,7 @@ def _draw_history(study: Study) -> None:
 
 def _draw_curves(study: Study) -> None:
     figure = charts.curves_figure(charts.curves_points(study))
-    st.plotly_chart(figure, key="tune.curves")
+    st.plotly_chart(figure, key="tune.curves", alt="Learning curves of the trials")
 
 
 def _draw_slice(study: Study) -> None:
@@ -197,7 +198,8 @@ def _draw_importance(study: Study) -> None:
     if not shares:
         st.caption("Importance needs a few finished trials that differ.")
         return
-    st.plotly_chart(charts.importance_figure(shares), key="tune.importance")
+    figure = charts.importance_figure(shares)
+    st.plotly_chart(figure, key="tune.importance", alt="How much each setting matters")
     st.caption("How much each setting decides whether a trial is among the best (PED-ANOVA).")
 
 
@@ -278,6 +280,7 @@ def _draw_trials(study: Study) -> None:
         key="tune.trials_table",
         on_select="rerun",
         selection_mode="multi-row",
+        alt="Trials with their settings and results",
         column_config={
             "value": st.column_config.NumberColumn(format="%.4f"),
             "run": st.column_config.LinkColumn("", display_text="Open as run", width=90),
@@ -286,7 +289,7 @@ def _draw_trials(study: Study) -> None:
 
 
 def _draw_trial_actions(study: Study, listed: list[Trial]) -> None:
-    rows = (state.recall("tune.trials_table") or {}).get("selection", {}).get("rows", [])
+    rows = chosen_rows("tune.trials_table")
     chosen = [listed[at] for at in rows if at < len(listed)] or listed
     one = chosen[0]
     done = [trial for trial in chosen if trial.state == "finished"][:8]
@@ -296,9 +299,11 @@ def _draw_trial_actions(study: Study, listed: list[Trial]) -> None:
         _open_run(study, one)
     if len(done) > 1 and st.button(f"Compare {len(done)}", key="tune.compare"):
         links.open_comparison([f"{study.row.id}.{trial.number}" for trial in done])
-    with st.popover(f"Save trial {one.number} as preset", key="tune.save_trial"):
-        st.text_input("Name", key="tune.trial_preset", max_chars=80)
-        st.button("Save", key="tune.save_trial_preset", on_click=on_save, args=(study, one))
+    title_ = f"Save trial {one.number} as preset"
+    with st.popover(title_, key="tune.save_trial", on_change="rerun") as box:
+        if box.open:
+            st.text_input("Name", key="tune.trial_preset", max_chars=80)
+            st.button("Save", key="tune.save_trial_preset", on_click=on_save, args=(study, one))
     st.download_button(
         "Report",
         lambda: studies.report(study.row.id),

@@ -28,8 +28,17 @@ def draw_agreement(run: RunRow, annotator: str) -> None:
             )
         cell_table(table, "review.agreement", 300, alpha=".3f", kappa=".3f")
         st.caption("Krippendorff's alpha and Cohen's kappa: 1 is full agreement, 0 is chance.")
+        _draw_self_agreement(run)
     with right:
         _draw_disagreements(run, annotator)
+
+
+def _draw_self_agreement(run: RunRow) -> None:
+    """Say how far people agree with themselves: of twenty answers one comes back, blind."""
+    table = trust.self_agreement_table(run.fingerprint)
+    st.caption("With oneself: now and then an instance comes back blind")
+    if len(table):
+        st.dataframe(table, hide_index=True, row_height=ROW, key="review.self_agreement")
 
 
 def _draw_disagreements(run: RunRow, annotator: str) -> None:
@@ -157,6 +166,8 @@ def _draw_auto(run: RunRow, annotator: str) -> None:
     found = {verdict: trust.resolvable(run.id, precision, verdict) for verdict in VERDICTS}
     for verdict, one in found.items():
         st.caption(_about(verdict, one))
+    if people := sorted({one.annotator[:40] for one in trust.habits(run.id)}):
+        st.caption(f"Answers given as if without looking do not count here: {', '.join(people)}.")
     count = sum(len(one.rows) for one in found.values())
     with st.container(horizontal=True):
         st.button(

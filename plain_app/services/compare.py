@@ -7,8 +7,8 @@ import numpy.typing as npt
 import streamlit as st
 
 from core import tuning
-from core.config import ABLATIONS, PlainConfig
-from core.metrics import f1, roc_auc
+from core.engine.config import ABLATIONS, PlainConfig
+from core.engine.metrics import f1, roc_auc
 from core.tuning.objectives import read_verdicts
 from plain_app.charts.compare import Curve, DisagreementPoints, disagreement_points
 from plain_app.charts.instance_map import colour_numbers

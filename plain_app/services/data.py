@@ -6,6 +6,7 @@ A file on its way in lies in the workspace's `incoming` folder under a name of c
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple
 from uuid import uuid4
@@ -14,13 +15,17 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.checks import Summary, check, summarize
-from core.dataset import CandidateDataset
+from core.data.checks import Summary, check, summarize
+from core.data.dataset import CandidateDataset
+from core.data.noise import confusable_candidates, resemblance, uniform_candidates
+from core.data.votes import Votes
 from core.errors import DatasetError, Problem
 from core.formats import ColumnMapping, ReadResult, read
-from core.noise import confusable_candidates, resemblance, uniform_candidates
+from core.store.files import telling_disk
+from core.store.permissions import make_private_folder, open_private
 from plain_app.charts.distribution import TogetherPoints, together_points
-from plain_app.launcher import DEMO_NAME
+from plain_app.server.launcher import DEMO_NAME
+from plain_app.services import pictures
 from plain_app.services.workspace import workspace
 
 PREVIEW_ROWS = 12
@@ -49,12 +54,22 @@ class Report(NamedTuple):
 
 
 def stage(upload: IO[bytes], name: str) -> Staged:
-    """Copy an upload to the disk, so that the server's memory can let go of it."""
-    folder = workspace().folder / "incoming"
-    folder.mkdir(exist_ok=True)
-    path = folder / f".{uuid4().hex}.tmp"
-    with path.open("wb") as file:
-        shutil.copyfileobj(upload, file)
+    """Copy an upload to the disk, so that the server's memory can let go of it.
+
+    Raises
+    ------
+    StoreError
+        The disk is full; nothing is left of the copy then.
+    """
+    path = workspace().folder / "incoming" / f".{uuid4().hex}.tmp"
+    try:
+        with telling_disk(path):
+            make_private_folder(path.parent)
+            with open_private(path) as file:
+                shutil.copyfileobj(upload, file)
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
     return Staged(str(path), Path(name).name[:200] or "file")
 
 
@@ -126,9 +141,25 @@ def store(dataset: CandidateDataset, name: str) -> str:
 
 def store_demo() -> str:
     """Put the embedded data into the workspace and return its fingerprint."""
-    from core.demo import load_demo
+    from core.data.demo import load_demo
 
     return store(load_demo(), DEMO_NAME)
+
+
+def store_votes(dataset: CandidateDataset, upload: IO[bytes]) -> str:
+    """Store the data again with a table of votes; return its fingerprint.
+
+    Candidates are then the cells with a yes.
+    """
+    staged = stage(upload, getattr(upload, "name", "votes.csv"))
+    suffix = Path(staged.name).suffix.lower()
+    path = Path(staged.path).rename(Path(staged.path).with_suffix(suffix or ".csv"))
+    try:
+        votes = Votes.read(path, dataset.ids, dataset.label_names)
+    finally:
+        path.unlink(missing_ok=True)
+    made = replace(dataset, candidates=votes.candidates, votes=votes)
+    return store(made, f"{staged.name} on {dataset.fingerprint[:6]}")
 
 
 def synthesise(dataset: CandidateDataset, kind: str, r: int, seed: int = 0) -> CandidateDataset:
@@ -160,6 +191,10 @@ def preview(dataset: CandidateDataset, rows: int = PREVIEW_ROWS) -> pd.DataFrame
     if dataset.display is not None:
         for name in list(dataset.display.columns)[:6]:
             table[str(name)] = [_shown(cell) for cell in dataset.display[name].iloc[:n]]
+    for name in pictures.picture_columns(dataset.fingerprint):
+        small = [pictures.thumbnail(dataset.fingerprint, name, row) or "" for row in range(n)]
+        if name in table:
+            table[name] = small
     table["candidates"] = [_names(dataset, row) for row in dataset.candidates[:n]]
     if dataset.truth is not None:
         table["truth"] = [_names(dataset, row) for row in dataset.truth[:n]]
@@ -167,12 +202,15 @@ def preview(dataset: CandidateDataset, rows: int = PREVIEW_ROWS) -> pd.DataFrame
 
 
 def picture_columns(table: pd.DataFrame) -> list[str]:
-    """Return the columns that hold nothing but embedded pictures; addresses are never fetched."""
+    """Return the columns that hold nothing but pictures, or none; addresses are never fetched."""
     return [
         name
         for name in table.columns
-        if len(table)
-        and all(isinstance(cell, str) and cell.startswith(PICTURE) for cell in table[name])
+        if any(table[name].astype(bool))
+        and all(
+            isinstance(cell, str) and (cell == "" or cell.startswith(PICTURE))
+            for cell in table[name]
+        )
     ]
 
 

@@ -1,21 +1,27 @@
 """What the browser's review desk asks for between reruns: questions, previews, answers to keep.
 
-The desk is `components/review/desk.js`; its requests come in through `plain_app.api`.
+The desk is `components/review/desk.js`; its requests come in through `plain_app.server.routes`.
 """
 
-from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 
 from core.errors import PlainError
 from core.review import ORDERS, STATES, Question
+from core.review.agreement import may_repeat
+from core.review.queue import audit_cells
 from core.store import Decision
+from core.store.schema import stamp
+from plain_app.server.tokens import Claims
 from plain_app.services import explore
+from plain_app.services.desk_items import AGAIN, Asked, make_item, make_page
 from plain_app.services.explore import Explored
-from plain_app.services.review import Board, board, overlap_share, selection, standing
-from plain_app.services.tokens import Claims
-from plain_app.services.workspace import workspace
+from plain_app.services.review import Board, Query, overlap_share, run_review
+from plain_app.services.workspace import current_decisions, workspace
 
 AHEAD = 30
 """Questions handed out at once."""
@@ -23,23 +29,11 @@ AHEAD = 30
 TILES = 24
 """Instances in one "same question"."""
 
-NEIGHBOURS = 6
-POINTS = 24  # of a sparkline
 MAX_DECISIONS = 200  # in one request
-MAX_TEXT = 2000
+MAX_UID = 100
 MAX_LISTED = 12
-
-REASONS = {
-    "first lap": "drawn at random, for the estimates",
-    "audit": "drawn at random, for the estimates",
-    "worth": "",
-    "false_first": "likely false",
-    "doubtful": "doubtful",
-    "restless": "restless over the epochs",
-    "depends": "depends on a setting",
-    "label": "",
-    "contradictions": "contradicts a decision",
-}
+AGAIN_AT = 4
+"""Where in the queue an instance comes back: nobody sees it begin anew with it."""
 
 
 def save(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
@@ -53,44 +47,63 @@ def save(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
         try:
             decisions.append(_decision(results, claims, one))
         except PlainError as error:
-            uid = one.get("uid") if isinstance(one, dict) else None
+            uid = _text(one.get("uid")) if isinstance(one, dict) else ""
             refused.append({"uid": uid, "why": str(error)})
     if decisions:
-        workspace().decisions.add_many(decisions)
-        answered = list(dict.fromkeys(one.instance_id for one in decisions))
-        workspace().lanes.finish(claims.fingerprint, claims.annotator, answered)
+        workspace().decisions.add_many(decisions, keep_lanes=True)
     return {"saved": [one.uid for one in decisions], "refused": refused}
 
 
 def _decision(results: Explored, claims: Claims, sent: Any) -> Decision:
     """Return a decision that fits the data, or say why there is none."""
     names = ("uid", "instance_id", "label", "verdict", "confidence", "shown", "sampled", "seconds")
-    if not isinstance(sent, dict) or not str(sent.get("uid") or ""):
-        raise PlainError("This is not a decision.")
-    row = results.row_of.get(sent.get("instance_id"))
-    column = results.label_of.get(sent.get("label"))
-    if row is None or column is None or not results.dataset.candidates[row, column]:
-        raise PlainError("The data has no such candidate.")
+    uid = sent.get("uid") if isinstance(sent, dict) else None
+    if not isinstance(uid, str) or not 0 < len(uid) <= MAX_UID:
+        raise PlainError("This is not a decision.", f"It needs a uid of up to {MAX_UID} letters.")
+    _located(results, sent)
     given = {name: sent[name] for name in (*names, "batch") if sent.get(name) is not None}
     about = {"fingerprint": claims.fingerprint, "run_id": claims.run_id}
-    return Decision(**given, **about, annotator=claims.annotator)
+    times = _times(results.run.created, sent.get("age"))
+    return Decision(**given, **about, **times, annotator=claims.annotator)
+
+
+def _times(earliest: str, age: Any) -> dict[str, str]:
+    """Return when an answer was given, by how long the browser kept it, and when it came.
+
+    Browsers' clocks are not trusted, only that they go on; no answer is older than its run.
+    """
+    now = datetime.now(UTC)
+    oldest = (now - datetime.fromisoformat(earliest)).total_seconds()
+    kept = age if isinstance(age, int | float) else 0
+    made = now - timedelta(seconds=max(0, min(kept, oldest)))
+    return {"time": stamp(made), "received": stamp(now)}
+
+
+def _located(results: Explored, sent: dict[str, Any]) -> tuple[int, int]:
+    """Return row and label of the candidate that is named."""
+    name, label = sent.get("instance_id"), sent.get("label")
+    if isinstance(name, str) and isinstance(label, str):
+        row, column = results.row_of.get(name), results.label_of.get(label)
+        if row is not None and column is not None and results.dataset.candidates[row, column]:
+            return row, column
+    raise PlainError("The data has no such candidate.", f"{_text(name)} · {_text(label)}"[:80])
 
 
 def questions(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Return the next questions of one annotator's lane."""
-    found = board(claims.run_id)
-    asked = _asked(found, claims, body)
+    results = explore.explored(claims.run_id)
+    asked = _asked(results, claims, body)
+    dropped = [name for name in _strings(body.get("dropped")) if name in results.row_of]
+    gone = sorted(set(dropped) - set(asked.have))
+    workspace().lanes.release(claims.fingerprint, claims.annotator, gone)
+    held = _claim(claims, asked.have, len(asked.have))
     make = _pages if body.get("mode") == "same" else _single
-    on_desk = [found.results.dataset.ids[row] for row in asked.skip]
-    lanes, dropped = workspace().lanes, _strings(body.get("dropped"))
-    lanes.release(claims.fingerprint, claims.annotator, sorted(set(dropped) - set(on_desk)))
-    held = _claim(claims, on_desk, len(on_desk))
-    items, n_elsewhere = make(found, claims, body, asked)
+    items, n_elsewhere = make(asked)
     return {
         "items": items,
-        "lost": sorted(set(on_desk) - set(held)),
+        "lost": [] if asked.is_audit else sorted(set(asked.have) - set(held)),
         "elsewhere": n_elsewhere,
-        "progress": progress(claims, {}),
+        "progress": progress(claims, body),
     }
 
 
@@ -99,81 +112,82 @@ def _claim(claims: Claims, names: Sequence[str], count: int, overlap: float = 0.
     return workspace().lanes.claim(fingerprint, annotator, names, count, overlap=overlap)
 
 
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _strings(values: Any) -> list[str]:
     return [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
 
 
-class Asked(NamedTuple):
-    """What the desk wants: an order, and the cells that count."""
-
-    order: Any
-    labels: list[int] | None
-    rows: list[int] | None
-    states: tuple[Any, ...] | None
-    skip: frozenset[int]
-
-
-def _asked(found: Board, claims: Claims, body: dict[str, Any]) -> Asked:
-    results = found.results
+def _asked(results: Explored, claims: Claims, body: dict[str, Any]) -> Asked:
     order = body.get("order", "worth")
     states = tuple(_strings(body.get("states"))) or None
     if order not in ORDERS or (states and not set(states) <= set(STATES)):
-        raise PlainError("There is no such order.", str(order)[:40])
-    labels = [
-        results.label_of[name] for name in _strings(body.get("labels")) if name in results.label_of
-    ]
-    have = _strings(body.get("have"))
-    skip = frozenset(results.row_of[name] for name in have if name in results.row_of)
-    return Asked(order, labels or None, _rows(found, claims, body), states, skip)
+        raise PlainError("There is no such order.", _text(order)[:40])
+    named = _strings(body.get("labels"))
+    labels = tuple(sorted(results.label_of[name] for name in named if name in results.label_of))
+    names = ("selection", "annotator", "source")
+    query = Query(order, labels or None, states, *(_text(body.get(name)) for name in names))
+    have = [name for name in _strings(body.get("have")) if name in results.row_of]
+    columns = body.get("columns")
+    shown = None if columns is None else _strings(columns)
+    now, is_random_blind = current_decisions(claims.fingerprint), not body.get("show_random")
+    return Asked(claims, query, have, shown, now, is_random_blind)
 
 
-def _rows(found: Board, claims: Claims, body: dict[str, Any]) -> list[int] | None:
-    """Return the instances of a selection, or those somebody decided on; none for all."""
-    row_of = found.results.row_of
-    wanted: set[int] | None = None
-    if key := str(body.get("selection") or ""):
-        wanted = {row_of[name] for name in selection(key) if name in row_of}
-    if who := body.get("annotator"):
-        theirs = {row_of[cell[0]] for cell, one in found.standing.items() if one.annotator == who}
-        wanted = theirs if wanted is None else wanted & theirs
-    return None if wanted is None else sorted(wanted)
-
-
-def _single(
-    found: Board, claims: Claims, body: dict[str, Any], asked: Asked
-) -> tuple[list[dict[str, Any]], int]:
+def _single(asked: Asked) -> tuple[list[dict[str, Any]], int]:
     """Return one question per instance, leased to this annotator; and how many others have."""
-    ids, overlap = found.results.dataset.ids, overlap_share()
-    first = _second_opinions(found, claims, asked, overlap)
-    skip = asked.skip | {one.row for one in first}
-    limit = 2 * AHEAD
+    overlap, claims = overlap_share(), asked.claims
+    ranking = run_review(claims.run_id).ranking(asked.query)
+    found = ranking.board
+    first = _second_opinions(found, asked, overlap)
     while True:
-        drawn = found.reviewer.questions(
-            asked.order,
-            labels=asked.labels,
-            rows=asked.rows,
-            states=asked.states,
-            limit=limit,
-            skip_rows=skip,
-        )
-        by_id = {ids[one.row]: one for one in (*first, *drawn)}
-        mine = _claim(claims, list(by_id), AHEAD, overlap)
-        if len(mine) == AHEAD or len(drawn) < limit:
+        limit, is_whole = ranking.limit, ranking.is_whole
+        drawn = {found.results.dataset.ids[one.row]: one for one in first}
+        for one in ranking.questions:
+            cells = [at for at in one.cells if not asked.is_answered_since(found, one.row, at)]
+            if cells:
+                name = found.results.dataset.ids[one.row]
+                drawn.setdefault(name, replace(one, cells=cells))
+        for name in asked.have:
+            drawn.pop(name, None)
+        mine = _claim(claims, list(drawn), AHEAD, overlap)
+        if asked.is_audit:  # thirty cells are few: nobody waits for what lies on another's desk
+            mine = list(drawn)
+        if len(mine) == AHEAD or is_whole:
             break
-        limit *= 4  # others hold much of what was drawn
-    own = found.own.get(claims.annotator, {})
-    items = [_item(found, by_id[name], own, body.get("columns")) for name in mine]
-    return items, len(by_id) - len(mine)
+        ranking.extend(limit)  # others hold much of what was drawn
+    items = [make_item(found, drawn[name], asked) for name in mine]
+    if again := _asked_again(found, asked):
+        items.insert(AGAIN_AT, make_item(found, again, asked))
+    return items, len(drawn) - len(mine)
 
 
-def _second_opinions(found: Board, claims: Claims, asked: Asked, overlap: float) -> list[Question]:
+def _asked_again(found: Board, asked: Asked) -> Question | None:
+    """Return an instance that is due to come back to this person, blind; mostly none."""
+    query = asked.query
+    if query.states is not None or query.selection or query.order in ("thirty", "contradictions"):
+        return None
+    made = sorted(asked.own.values(), key=lambda one: one.id or 0)
+    repeated = asked.now.repeated.get(asked.claims.annotator, frozenset())
+    names = [one for one in may_repeat(made, repeated) if one in found.results.row_of]
+    if not names or set(names) & set(asked.have):  # or one is on the desk already
+        return None
+    name = names[int(np.random.default_rng(len(repeated)).integers(len(names)))]
+    told = [one for one in made if one.instance_id == name and one.verdict in ("keep", "reject")]
+    labels = [found.results.label_of[one.label] for one in told if not one.adjudicates]
+    return Question(found.results.row_of[name], labels, 0.0, AGAIN) if labels else None
+
+
+def _second_opinions(found: Board, asked: Asked, overlap: float) -> list[Question]:
     """Ask some of what others were asked, without saying what they answered."""
-    if not overlap or asked.states is not None:
+    if not overlap or asked.query.states is not None:
         return []
-    results, questions = found.results, []
+    results, claims, questions = found.results, asked.claims, []
     for name in workspace().lanes.second_opinions(claims.fingerprint, claims.annotator, overlap):
         row = results.row_of.get(name)
-        if row is None or row in asked.skip or len(questions) == AHEAD // 5:
+        if row is None or name in asked.have or len(questions) == AHEAD // 5:
             continue
         made = workspace().decisions.history(claims.fingerprint, name)
         labels = dict.fromkeys(results.label_of[one.label] for one in made)
@@ -181,128 +195,60 @@ def _second_opinions(found: Board, claims: Claims, asked: Asked, overlap: float)
     return questions
 
 
-def _item(
-    found: Board,
-    question: Question,
-    own: dict[tuple[str, str], str],
-    columns: Collection[str] | None,
-) -> dict[str, Any]:
-    results, row = found.results, question.row
-    name, offered = results.dataset.ids[row], np.flatnonzero(results.dataset.candidates[row])
-    confidences = found.reviewer.confidences[row]
-    others = [int(at) for at in offered if at not in question.cells]
-    order = [*question.cells, *sorted(others, key=lambda at: -confidences[at])]
-    asked = set(question.cells)
-    return {
-        "kind": "one",
-        "key": name,
-        "ids": [name],
-        "title": name[:200],
-        "reason": REASONS.get(question.reason, question.reason),
-        "promise": _promise(question.promise),
-        "picture": results.picture(row),
-        "texts": texts(results, row, columns),
-        "near": [_neighbour(results, other) for other in neighbours(results, row)],
-        "cells": [
-            {
-                **_cell(found, row, at, own),
-                "asked": at in asked,
-                "sampled": question.sampled and at in asked,
-                "history": _history(results, row, at),
-            }
-            for at in order
-        ],
-    }
-
-
-def _cell(found: Board, row: int, at: int, own: dict[tuple[str, str], str]) -> dict[str, Any]:
-    name, label = found.results.dataset.ids[row], found.results.dataset.label_names[at]
-    return {
-        "id": name,
-        "label": label,
-        "name": found.names[at],
-        "confidence": round(float(found.reviewer.confidences[row, at]), 4),
-        "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
-        "standing": own.get((name, label)),
-    }
-
-
-def _promise(cells: float) -> str:
-    return f"settles about {cells:.0f} more" if cells >= 1 else ""
-
-
-def _pages(
-    found: Board, claims: Claims, body: dict[str, Any], asked: Asked
-) -> tuple[list[dict[str, Any]], int]:
+def _pages(asked: Asked) -> tuple[list[dict[str, Any]], int]:
     """Return pages of one label and near instances, for the labels with most open cells."""
+    found, query = run_review(asked.claims.run_id).board.get(), asked.query
     reviewer, results = found.reviewer, found.results
-    is_open = results.dataset.candidates.astype(bool) & (reviewer.states() == STATES.index("open"))
-    is_open[list(asked.skip)] = False
-    labels = asked.labels or [int(at) for at in np.argsort(-is_open.sum(axis=0), kind="stable")]
-    own = found.own.get(claims.annotator, {})
-    pages, taken, elsewhere = [], set(asked.skip), 0
+    is_open = reviewer.offered & (reviewer.states() == STATES.index("open"))
+    taken = {results.row_of[name] for name in asked.have}
+    is_open[list(taken)] = False
+    labels = query.labels or [int(at) for at in np.argsort(-is_open.sum(axis=0), kind="stable")]
+    chosen = query.rows(found)
+    among = None if chosen is None else set(chosen)
+    pages, elsewhere = [], 0
     for label in [one for one in labels if is_open[:, one].any()][:3]:
-        rows = [row for row in reviewer.same_question(label, size=20 * TILES) if row not in taken]
-        if asked.rows is not None:
-            rows = [row for row in rows if row in set(asked.rows)]
-        names = [results.dataset.ids[row] for row in rows]
-        mine = _claim(claims, names, TILES)
+        names = [
+            results.dataset.ids[row]
+            for row in reviewer.same_question(label, size=20 * TILES)
+            if row not in taken
+            and (among is None or row in among)
+            and not asked.is_answered_since(found, row, label)
+        ]
+        mine = _claim(asked.claims, names, TILES)
         elsewhere += len(names) - len(mine)
         if mine:
             taken |= {results.row_of[name] for name in mine}
-            pages.append(_page(found, label, mine, own))
+            pages.append(make_page(found, label, mine, asked))
     return pages, elsewhere
-
-
-def _page(
-    found: Board, label: int, names: Sequence[str], own: dict[tuple[str, str], str]
-) -> dict[str, Any]:
-    results = found.results
-    rows = [results.row_of[name] for name in names]
-    shown = found.names[label]
-    return {
-        "kind": "same",
-        "key": f"{label}:{names[0]}",
-        "ids": list(names),
-        "title": shown[:200],
-        "reason": f"Is it there in all {len(rows)}? Untick where it is not.",
-        "promise": "",
-        "cells": [
-            {
-                **_cell(found, row, label, own),
-                "asked": True,
-                "proposed": "keep",
-                "picture": results.picture(row),
-                "text": _caption(results, row),
-            }
-            for row in rows
-        ],
-    }
 
 
 def progress(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Tell what decisions settled, in a sentence and as a share of all candidates."""
-    now = standing(claims.run_id)
-    n_mine = now.annotators.get(claims.annotator, 0)
-    n_all = sum(now.annotators.values())
+    found = run_review(claims.run_id).board.get()
+    by_annotator = current_decisions(claims.fingerprint).n_by_annotator
+    n_mine, n_all = by_annotator.get(claims.annotator, 0), sum(by_annotator.values())
     whose = (
         f"Your {_counted(n_all, 'decision')}"
         if n_mine == n_all
         else (f"{_counted(n_all, 'decision')} ({n_mine} yours)")
     )
-    share = 1 - now.n_open / max(now.n_cells, 1)
-    text = f"{whose} settled {now.n_settled:,} more · {now.n_open:,} open"
-    return {"text": text, "share": round(share, 4), "decided": n_all, "settled": now.n_settled}
+    share = 1 - found.n_open / max(len(found.results.cells[0]), 1)
+    text = f"{whose} settled {found.n_settled:,} more · {found.n_open:,} open"
+    if body.get("order") == "thirty":
+        cells = np.argwhere(audit_cells(found.reviewer))
+        latest, dataset = current_decisions(claims.fingerprint).latest, found.results.dataset
+        n = sum((dataset.ids[i], dataset.label_names[j]) in latest for i, j in cells)
+        text, share = f"Audit: {n} of {len(cells)} · blind", n / max(len(cells), 1)
+    return {"text": text, "share": round(share, 4), "decided": n_all, "settled": found.n_settled}
 
 
 def preview(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Tell what an answer would move, without giving it."""
-    found = board(claims.run_id)
-    row = found.results.row_of.get(body.get("instance_id"))
-    label = found.results.label_of.get(body.get("label"))
+    found = run_review(claims.run_id).board.get()
+    row, label = _located(found.results, body)
     verdict = body.get("verdict")
-    if row is None or label is None or verdict not in ("keep", "reject"):
-        raise PlainError("The data has no such candidate.")
+    if verdict not in ("keep", "reject"):
+        raise PlainError("A preview is of keep or reject.", _text(verdict)[:40])
     ripple = found.reviewer.ripple(row, label, verdict)
     ids, names = found.results.dataset.ids, found.results.dataset.label_names
     moved = zip(ripple.rows, ripple.labels, ripple.before, ripple.after, strict=True)
@@ -319,57 +265,6 @@ def preview(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
             for i, j, before, after in list(moved)[:MAX_LISTED]
         ],
     }
-
-
-def texts(results: Explored, row: int, columns: Collection[str] | None) -> list[list[str]]:
-    """Return what there is to read of an instance; without columns, its strongest features."""
-    display = results.dataset.display
-    names = [one for one in results.text_columns if columns is None or one in columns]
-    if names:
-        return [
-            [str(one), explore.short_text(display[one].iloc[row], MAX_TEXT)] for one in names[:12]
-        ]
-    if results.picture_column is not None:
-        return []
-    return _strongest_features(results, row)
-
-
-def _strongest_features(results: Explored, row: int) -> list[list[str]]:
-    features = results.dataset.features[[row]]
-    values = np.asarray(features.todense() if hasattr(features, "todense") else features).ravel()
-    order = np.argsort(-np.abs(values), kind="stable")[:12]
-    return [[results.dataset.feature_names[at][:60], f"{values[at]:.4g}"] for at in order]
-
-
-def neighbours(results: Explored, row: int) -> list[int]:
-    """Return the nearest instances of the graph, the nearest first."""
-    affinity = results.instance_graph.affinity
-    part = slice(affinity.indptr[row], affinity.indptr[row + 1])
-    order = np.argsort(-affinity.data[part], kind="stable")[:NEIGHBOURS]
-    return [int(at) for at in affinity.indices[part][order]]
-
-
-def _neighbour(results: Explored, row: int) -> dict[str, Any]:
-    return {
-        "title": results.dataset.ids[row][:100],
-        "picture": results.picture(row),
-        "text": _caption(results, row),
-    }
-
-
-def _caption(results: Explored, row: int) -> str:
-    """Return a few words on an instance that has no picture."""
-    if results.picture_column is not None or not results.text_columns:
-        return ""
-    return explore.short_text(results.dataset.display[results.text_columns[0]].iloc[row], 120)
-
-
-def _history(results: Explored, row: int, label: int) -> list[float]:
-    """Return a cell's confidence over the epochs, thinned to a small number of points."""
-    at = results.starts[row] + int((results.dataset.candidates[row, :label] > 0).sum())
-    n = len(results.history)
-    epochs = np.unique(np.linspace(0, n - 1, min(n, POINTS)).astype(int)) if n else []
-    return [round(float(results.history[epoch, at]), 2) for epoch in epochs]
 
 
 def _counted(count: int, what: str) -> str:

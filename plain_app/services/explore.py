@@ -15,21 +15,23 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from core.dataset import CandidateDataset
+from core.confidence.level import Level
+from core.data.dataset import CandidateDataset
+from core.engine.graphs import InstanceGraph, LabelGraph, build_label_graph
+from core.engine.propagation import Evidence, Propagator
 from core.errors import PlainError
-from core.graphs import InstanceGraph, LabelGraph, build_label_graph
-from core.propagation import Evidence, Propagator
-from core.results import confidence_history, load_graphs
+from core.runs.results import confidence_history, load_graphs, load_level, lost_files
+from core.runs.worker import is_interrupted
 from core.store import RunRow, RunState, files
-from core.worker import is_interrupted
 from plain_app.charts import labels as label_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
+from plain_app.services import pictures
 from plain_app.services.workspace import workspace
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 Situation: TypeAlias = Literal[
-    "no run", "working", "interrupted", "failed", "empty", "live", "ready"
+    "no run", "working", "interrupted", "failed", "empty", "lost", "live", "ready"
 ]
 
 RESULTS, CHECKPOINT = ("predictions", "confidences"), "checkpoint.npz"
@@ -60,6 +62,11 @@ class Explored:
     instance_graph: InstanceGraph
     label_graph: LabelGraph
     history: npt.NDArray[np.float16]  # (epochs, cells), memory-mapped
+
+    @cached_property
+    def level(self) -> Level:
+        """What the run learned about the share of false candidates."""
+        return load_level(workspace(), self.run)
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -105,14 +112,26 @@ class Explored:
         """The first display column with pictures in it."""
         display = self.dataset.display
         names = [] if display is None else list(display.columns)
-        return next((name for name in names if _has_pictures(display[name])), None)
+        return next((name for name in names if self._is_picture(name)), None)
+
+    @cached_property
+    def _pictures(self) -> "pd.Series[Any] | None":
+        return None if self.picture_column is None else self.dataset.display[self.picture_column]
 
     @cached_property
     def text_columns(self) -> list[str]:
         """The display columns a person reads."""
         display = self.dataset.display
         names = [] if display is None else list(display.columns)
-        return [name for name in names if not _has_pictures(display[name])]
+        return [name for name in names if not self._is_picture(name)]
+
+    def _is_picture(self, name: str) -> bool:
+        assert self.dataset.display is not None
+        return name in self._kept_pictures or _has_pictures(self.dataset.display[name])
+
+    @cached_property
+    def _kept_pictures(self) -> list[str]:
+        return pictures.picture_columns(self.run.fingerprint)
 
     @cached_property
     def colour_columns(self) -> list[str]:
@@ -136,10 +155,18 @@ class Explored:
 
     def picture(self, row: int) -> str | None:
         """Return an instance's picture as a data URI, if it has one that is safe to show."""
-        if self.picture_column is None:
+        if self._pictures is None:
             return None
-        value = self.dataset.display[self.picture_column].iloc[row]
+        if self.picture_column in self._kept_pictures:
+            return pictures.thumbnail(self.run.fingerprint, self.picture_column, row)
+        value = self._pictures.iloc[row]
         return value if isinstance(value, str) and value.startswith(_PICTURES) else None
+
+    def full_picture(self, row: int) -> str | None:
+        """Return an instance's picture large enough to look at closely."""
+        if self.picture_column in self._kept_pictures:
+            return pictures.full_picture(self.run.fingerprint, self.picture_column, row)
+        return self.picture(row)
 
 
 def situation(run_id: str | None) -> tuple[Situation, RunRow | None]:
@@ -152,6 +179,8 @@ def situation(run_id: str | None) -> tuple[Situation, RunRow | None]:
         return "no run", None
     if run.state is RunState.FAILED:
         return "failed", run
+    if lost_files(workspace(), run) is not None:
+        return "lost", run
     folder = workspace().runs.folder(run.id)
     if not run.state.is_ended:
         if is_interrupted(workspace(), run):

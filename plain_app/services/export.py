@@ -5,6 +5,7 @@ Everything goes through `core.export`, as `plain export` does, so both write the
 
 import io
 import json
+import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -18,11 +19,13 @@ import streamlit as st
 
 from core import export as engine
 from core import formats as known
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import ExportError
 from core.review import Resolution, Threshold, resolve
 from core.review.resolve import NEW_LABEL
-from plain_app.services.workspace import workspace
+from core.store.permissions import make_private_folder
+from plain_app.server.launcher import EXPORT_FOLDERS
+from plain_app.services.workspace import current_decisions, workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
@@ -74,7 +77,9 @@ def outcome(run_id: str, threshold: Threshold, allow_new_labels: bool) -> Outcom
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _results(folder: str, run_id: str, n_decisions: int, n_names: int) -> engine.Results:
-    return engine.run_results(workspace(), workspace().runs.get(run_id))
+    run = workspace().runs.get(run_id)
+    shared = current_decisions(run.fingerprint).latest.values()  # a cache must not own copies
+    return engine.run_results(workspace(), run, sorted(shared, key=lambda one: one.id or 0))
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
@@ -91,6 +96,7 @@ def _outcome(asked: Asked) -> Outcome:
         threshold,
         results.decisions,
         allow_new_labels=allow_new_labels,
+        predictions=results.predictions,
     )
     return Outcome(asked[1], results, threshold, resolution, asked)
 
@@ -176,6 +182,7 @@ def provenance(made: Outcome) -> dict[str, Any]:
         config=run.config.model_dump(mode="json"),
         run=run.id,
         decisions=made.results.decisions,
+        sources=made.results.sources,
     )
 
 
@@ -183,15 +190,42 @@ def write(made: Outcome, path: Path, format: str, *, force: bool = False) -> Pat
     """Write the file and its record, as `plain export` does."""
     if not path.parent.is_dir():
         raise ExportError("There is no such folder.", str(path.parent), "Make it first.")
-    return engine.export(
-        made.results.dataset,
-        made.resolution,
-        path,
-        provenance=provenance(made),
-        format=format,
-        mapping=made.results.mapping,
-        force=force,
-    )
+    with workspace().exporting(path):
+        return engine.export(
+            made.results.dataset,
+            made.resolution,
+            path,
+            provenance=provenance(made),
+            format=format,
+            mapping=made.results.mapping,
+            force=force,
+        )
+
+
+def allowed_folders() -> list[str] | None:
+    """Return the folders that people may write below; none where they may write anywhere."""
+    stated = os.environ.get(EXPORT_FOLDERS)
+    return None if stated is None else list(json.loads(stated))
+
+
+def write_below(made: Outcome, folder: str, name: str, format: str, *, force: bool = False) -> Path:
+    """Write the file into a folder that somebody typed; on a shared server only into one below
+    those its operator allowed, wherever links and dots in it lead."""
+    return write(made, _allowed(folder) / name, format, force=force)
+
+
+def _allowed(folder: str) -> Path:
+    allowed = allowed_folders()
+    try:
+        target = Path(folder).expanduser()
+        target = target if allowed is None else target.resolve()
+        target.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:  # no such home, or not a path at all
+        raise ExportError("This is no folder.", f"{folder}: {error}") from error
+    if allowed is not None and not any(target.is_relative_to(one) for one in allowed):
+        hint = f"Folders allowed here: {', '.join(allowed) or 'none'}. Or download the file."
+        raise ExportError("This folder is not open to exports.", folder, hint)
+    return target
 
 
 def packed(made: Outcome, name: str, format: str) -> bytes:
@@ -239,6 +273,8 @@ def _head(dataset: CandidateDataset) -> CandidateDataset:
         dataset.feature_names,
         None if dataset.truth is None else dataset.truth[:n],
         None if dataset.display is None else dataset.display.iloc[:n],
+        votes=None if dataset.votes is None else dataset.votes.rows(np.arange(n)),
+        original=dataset.original,
     )
 
 
@@ -257,5 +293,8 @@ def _text(path: Path) -> str:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="plain-export-") as folder:
+    """Give a folder of the workspace, which clears up there after a crash."""
+    parent = workspace().folder / "exports"
+    make_private_folder(parent)
+    with tempfile.TemporaryDirectory(dir=parent, prefix=".", suffix=".tmp") as folder:
         yield Path(folder)

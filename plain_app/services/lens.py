@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import background
-from core.config import PlainConfig
+from core.confidence.lens import Lens
+from core.engine.config import PlainConfig
+from core.engine.graphs import Neighbors
+from core.engine.metrics import roc_auc
 from core.errors import ConfigError
-from core.graphs import Neighbors
-from core.lens import Lens
-from core.metrics import roc_auc
-from core.results import load_neighbors
+from core.runs import processes as background
+from core.runs.results import load_neighbors
 from core.store import RunRow
 from core.tuning.objectives import Verdicts, read_verdicts
 from plain_app.charts.lens import EffectPoints, SweepPoints, effect_points, sweep_points
@@ -183,6 +183,8 @@ def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
         results.instance_graph,
         results.label_graph,
         load_neighbors(workspace(), run_id) if has_neighbors else None,
+        results.dataset.votes,
+        results.level,
     )
     return Desk(results.run, results, lens, _stops(config, lens.neighbors))
 
@@ -260,7 +262,7 @@ def agreement_along(at: Desk, places: Places, name: str) -> SweepPoints | None:
         lines["on the right side"].append(round(found.share, 4))
         lines["kept above rejected"].append(round(found.auc, 4))
     known = {key: line for key, line in lines.items() if not np.isnan(line).any()}
-    return SweepPoints(slider.label, stops, here, known, 0)
+    return SweepPoints(slider.label, stops, here, known)
 
 
 def _stops(config: PlainConfig, found: Neighbors | None) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from core import background
+from core.runs import processes as background
 from core.store import files
 from plain_app.charts import instance_map as charts
 from plain_app.charts.instance_map import Colouring, Places
@@ -24,9 +24,18 @@ _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 
 class Colour(NamedTuple):
-    """What the map is coloured by; `name` is the label or the column where there is one."""
+    """What the map is coloured by; `name` is the label, source or column where there is one."""
 
-    kind: Literal["confidence", "uncertainty", "doubtful", "decision", "candidates", "column"]
+    kind: Literal[
+        "confidence",
+        "uncertainty",
+        "doubtful",
+        "decision",
+        "candidates",
+        "source",
+        "votes",
+        "column",
+    ]
     name: str = ""
 
 
@@ -143,6 +152,13 @@ def colouring(
         return charts.colour_numbers(counts, "Candidates per instance")
     if colour.kind == "decision":
         return _decision_colouring(results, verdicts or {})
+    if colour.kind == "votes":
+        divided = results.dataset.votes.disagreement[results.cells]
+        values = largest_by_instance(results, divided)
+        title = "How divided the votes on a candidate are"
+        return charts.colour_numbers(values, title, "amount", (0, 1), "no candidate")
+    if colour.kind == "source":
+        return _source_colouring(results, colour.name)
     column = results.dataset.display[colour.name]
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return charts.colour_numbers(column.to_numpy(np.float64, na_value=np.nan), colour.name)
@@ -177,6 +193,24 @@ def inside(run_id: str, lasso: Lasso) -> Rows:
 def _inside(folder: str, run_id: str, lasso: Lasso) -> Rows:
     places = placed(run_id, lasso.layout)
     return np.flatnonzero(charts.inside_polygon(*places, lasso.corners))
+
+
+def _source_colouring(results: Explored, name: str) -> Colouring:
+    """Colour by what one source said: nothing, with the others, or alone."""
+    votes = results.dataset.votes
+    source = votes.sources.index(name)
+    codes = np.full(votes.shape[0], -1)
+    asked = (
+        votes.answered[votes.answered[:, 1] == source, 0],
+        *(table[table[:, 2] == source, 0] for table in (votes.yes, votes.no)),
+    )
+    codes[np.concatenate(asked)] = 0
+    rows, labels, _ = votes.yes[votes.yes[:, 2] == source].T
+    alone = (votes.n_yes[rows, labels] == 1) & (votes.n_asked[rows, labels] > 1)
+    codes[rows] = 1
+    codes[rows[alone]] = 2
+    kinds = ("offered nothing", "offered what others did", "offered something alone")
+    return charts.colour_names(codes, kinds, f"Votes of {name}", "was not asked")
 
 
 def _decision_colouring(results: Explored, verdicts: dict[tuple[int, int], str]) -> Colouring:

@@ -1,6 +1,6 @@
 """Runs: start and steer them, read what they tell, and what became of every cell.
 
-Training itself is always a child process (`core.worker.launch`): torch never comes in here.
+Training itself is always a child process (`core.runs.worker.launch`): torch never comes in here.
 """
 
 import threading
@@ -10,9 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
-from core import background, results, worker
-from core.config import PRESETS, PlainConfig
-from core.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
+from core.confidence.level import Level
+from core.engine.config import PRESETS, PlainConfig
+from core.engine.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
+from core.errors import PlainError
+from core.runs import processes as background
+from core.runs import results, worker
 from core.store import RunRow, RunState
 from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
@@ -66,6 +69,33 @@ def standing(run: RunRow) -> Standing:
     return run.state.value
 
 
+def lost_files(run: RunRow) -> PlainError | None:
+    """Return what is to be said of an ended run whose files are gone; none where they are here."""
+    return results.lost_files(workspace(), run)
+
+
+def level(run: RunRow) -> Level | None:
+    """Return what an ended run learned about the share of false candidates, if it did."""
+    found = results.kept_level(workspace(), run)
+    return None if found == Level() else found  # with votes these tell more
+
+
+def newest_with_level(fingerprint: str) -> RunRow | None:
+    """Return the newest run on this data that says how many candidates may be false."""
+    found = (one for one in list_runs(fingerprint) if one.state.is_ended and level(one) is not None)
+    return next(found, None)
+
+
+def lost_data(fingerprint: str) -> PlainError | None:
+    """Return what is to be said of data whose files are gone; none where they are here."""
+    return workspace().lost_data(fingerprint)
+
+
+def elsewhere(run: RunRow) -> str | None:
+    """Return the name of the machine that has the run's files; none when it is this one."""
+    return workspace().runs.elsewhere(run)
+
+
 def presets() -> list[str]:
     """Return the presets, ours first, then those saved in the workspace."""
     return [*sorted(PRESETS, reverse=True), *workspace().presets()]
@@ -83,6 +113,7 @@ def save_preset(name: str, config: PlainConfig) -> None:
 
 def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:
     """Queue a run and launch it as soon as the workspace allows; return its id."""
+    config = config.suited_to(workspace().load_dataset(fingerprint))
     run = workspace().runs.create(fingerprint, config, name)
     worker.launch(workspace(), run.id)
     return run.id

@@ -10,7 +10,7 @@ import numpy as np
 import streamlit as st
 
 from core import tuning
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.store import StudyRow
 from core.tuning import Study, StudySettings, Trial
 from core.tuning.space import ObjectiveName

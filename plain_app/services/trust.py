@@ -10,18 +10,24 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from core.dataset import CandidateDataset
+from core.confidence.level import Level
+from core.data.dataset import CandidateDataset
 from core.review import (
+    Audit,
     AutoResolve,
     Contradiction,
     Disagreement,
+    Habit,
     RemainingFalse,
+    Threshold,
+    audit,
     auto_resolve,
     clicks_left,
     contradictions,
     disagreements,
     measure_agreement,
     remaining_false,
+    self_agreement,
 )
 from core.review.load import thanks_to_you
 from core.store import Decision, LabelChange
@@ -56,6 +62,38 @@ def agreement_table(fingerprint: str) -> pd.DataFrame:
 
 def _figures(one: Any) -> tuple[int, int, float, float]:
     return one.n_shared, one.n_disagreed, one.alpha, one.kappa
+
+
+def self_agreement_table(fingerprint: str) -> pd.DataFrame:
+    """Return how often people said the same of cells that came back blind, with 90 % intervals."""
+    found = self_agreement(workspace().decisions.history(fingerprint))
+    columns = ["annotator", "came back", "said the same", "share"]
+    return pd.DataFrame(
+        [
+            (one.annotator[:60], one.n_repeated, one.n_same, f"{one.low:.0%} to {one.high:.0%}")
+            for one in found
+        ],
+        columns=columns,
+    )
+
+
+def habits(run_id: str, annotator: str | None = None) -> list[Habit]:
+    """Return who gave answers as if without looking; of one person, the clearest sign first."""
+    found = [one for one in board(run_id).reviewer.noticed if annotator in (None, one.annotator)]
+    return sorted(found, key=lambda one: one.p_value)
+
+
+def audited(run_id: str, threshold: Threshold | None = None) -> Audit:
+    """Return how far the audit of a run is, and what it says of what a rule keeps."""
+    return audit(board(run_id).reviewer, threshold)
+
+
+def level_sentence(run_id: str) -> str:
+    """Return what a run knows about the share of false candidates, and what would narrow it."""
+    level = board(run_id).reviewer.level
+    if level == Level():  # told by votes
+        return "How many candidates are false is told by the votes; see Sources in Data."
+    return level.sentence
 
 
 def differing(fingerprint: str) -> list[Disagreement]:

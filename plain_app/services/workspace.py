@@ -1,14 +1,27 @@
 """The one open workspace of this server, and what the frame lists of it."""
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import lru_cache
+from typing import NamedTuple
 
 import streamlit as st
 
-from core.store import DatasetRow, RunRow, Workspace
-from core.store.files import remove_leftovers
+from core.errors import StoreError
+from core.store import CurrentDecisions, DatasetRow, DecisionsNow, RunRow, Workspace
+from core.store.files import read_json, remove_leftovers, write_json
 
 DEFAULT_FOLDER = "plain-workspace"
+OPENED = "opened.json"
+MAX_PEOPLE = 500  # some 60 kB
+
+
+class Opened(NamedTuple):
+    """A data set and a run on it; none where nothing was open."""
+
+    fingerprint: str | None = None
+    run_id: str | None = None
 
 
 def workspace() -> Workspace:
@@ -37,12 +50,38 @@ def list_runs(fingerprint: str | None) -> list[RunRow]:
 
 def list_annotators(fingerprint: str | None) -> list[str]:
     """Return everyone who has decided on this data."""
-    if fingerprint is None:
-        return []
-    count = workspace().decisions.count(fingerprint)
-    return _annotators(str(workspace().folder), fingerprint, count) if count else []
+    return [] if fingerprint is None else sorted(current_decisions(fingerprint).by_annotator)
 
 
-@st.cache_data(max_entries=20, show_spinner=False)
-def _annotators(folder: str, fingerprint: str, count: int) -> list[str]:
-    return sorted(workspace().decisions.by_annotator(fingerprint))
+def current_decisions(fingerprint: str) -> DecisionsNow:
+    """Return what holds of the decisions on this data; only new ones are read."""
+    return _current_decisions(str(workspace().folder), fingerprint).refresh()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _current_decisions(folder: str, fingerprint: str) -> CurrentDecisions:
+    return CurrentDecisions(workspace().decisions, fingerprint)
+
+
+def last_opened(person: str | None, run_id: str | None = None) -> Opened:
+    """Return what a person had open when last here; a run that is asked for goes before it."""
+    for run in workspace().runs.list() if run_id else ():
+        if run.id == run_id:
+            return Opened(run.fingerprint, run.id)
+    return Opened(*_all_opened().get(person or "", ()))
+
+
+def keep_opened(person: str | None, opened: Opened) -> None:
+    """Keep what a person has open for their next visit; without a place for it, nothing is kept."""
+    others = [one for one in _all_opened().items() if one[0] != (person or "")]
+    people = [*others, (person or "", opened)][-MAX_PEOPLE:]
+    with suppress(StoreError, OSError):
+        write_json(workspace().folder / OPENED, dict(people))
+
+
+def _all_opened() -> dict[str, Sequence[str | None]]:
+    """Return data set and run by person, who came last at the end."""
+    with suppress(StoreError, OSError):
+        found = read_json(workspace().folder / OPENED)
+        return found if isinstance(found, dict) else {}
+    return {}

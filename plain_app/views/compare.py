@@ -12,7 +12,6 @@ from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
 from plain_app.components import links
 from plain_app.components.cards import cell_table, listed
-from plain_app.components.choices import Choice, ask
 from plain_app.components.empty import empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.lens_part import MAX_PICTURE
@@ -57,16 +56,14 @@ def _choose(fingerprint: str, titles: dict[str, str]) -> list[str]:
     joined = [*state.recall(OF), *(state.recall(JOINING) or ())]
     state.forget(JOINING)
     state.remember(OF, [one for one in dict.fromkeys(joined) if one in options][:MAX_COMPARED])
-    which = Choice(
-        OF,
+    keys = st.multiselect(
         "Runs and trials",
-        list(options.items()),
-        [],
-        "several",
+        list(options),
+        format_func=options.__getitem__,
+        key=OF,
+        max_selections=MAX_COMPARED,
         placeholder=f"add another, {MAX_COMPARED} at most",
-        width=320,
     )
-    keys: list[str] = ask([which], "compare.chosen")[OF]
     if keys:
         st.query_params["of"] = ",".join(keys)
     elif "of" in st.query_params:
@@ -147,7 +144,7 @@ def _draw_standing(
             f"≠ {other}": None if to == at else found.pairs[at, to]
             for to, other in enumerate(names)
         }
-        rows.append({**row, "open": ("Open", _address(one))})
+        rows.append({**row, "open": _address(one)})
     table = pd.DataFrame(rows).dropna(axis=1, how="all")
     st.markdown("**How they stand**")
     scores = dict.fromkeys(("AUC on decisions", "AUC on truth", "F1"), ".4f")
@@ -238,7 +235,7 @@ def _draw_cells(
     kinds = dict.fromkeys(names, "bar")
     if run_id:
         results = explore.explored(run_id)
-        table["explore"] = [("Explore", links.instance_address(run_id, name)) for name in ids]
+        table["explore"] = [links.instance_address(run_id, name) for name in ids]
         if results.picture_column is not None:
             pictures = [results.picture(int(row)) or "" for row in cells.rows[chosen]]
             table.insert(0, "picture", [one if len(one) <= MAX_PICTURE else "" for one in pictures])

@@ -4,18 +4,21 @@ from typing import Any
 
 import streamlit as st
 
-from core.dataset import CandidateDataset
-from core.errors import DatasetError
+from core.data.dataset import CandidateDataset
+from core.encoders import Planned
+from core.errors import DatasetError, PlainError
 from core.formats import ColumnMapping, ReadResult
 from plain_app import state
 from plain_app.charts.distribution import count_points, frequency_points, overview_option
 from plain_app.components.cards import Figure, figure_row
 from plain_app.components.empty import empty_state
-from plain_app.components.errors import error_guard, problem_table
+from plain_app.components.encoders_part import draw_encoders, store_with_progress
+from plain_app.components.errors import error_guard, problem_table, show_error
 from plain_app.components.links import TRAIN
 from plain_app.components.plot import plot
 from plain_app.components.rows import Column, draw_rows
-from plain_app.services import data
+from plain_app.components.sources_part import draw_sources
+from plain_app.services import data, runs
 from plain_app.services.data import Report, Staged
 
 TYPES = (
@@ -25,6 +28,11 @@ TYPES = (
 MAX_UPLOAD_MB = 200
 MAX_CHOICES = 400  # columns in a multiselect
 NONE = "—"
+ROWS = {
+    "item": "an item",
+    "view": "one person's view of an item",
+    "people": "an item with a column per person",
+}
 CHART = 300
 EXAMPLE = [
     {"id": "p-01", "text": "waves under a red sky", "labels": "sea; sunset; fire"},
@@ -38,6 +46,8 @@ def draw() -> None:
     staged = _staged()
     if state.recall("data.wants_demo"):
         _load_demo()
+    if refused := state.recall("data.refused"):
+        show_error(PlainError(*refused), "data.refused")
     if staged is not None:
         _draw_staged(staged)
     elif state.current().fingerprint is not None:
@@ -90,7 +100,10 @@ def on_upload(key: str) -> None:
     if upload is None:
         return
     _drop_staged()
-    state.remember("data.staged", data.stage(upload, upload.name))
+    try:
+        state.remember("data.staged", data.stage(upload, upload.name))
+    except PlainError as error:
+        state.remember("data.refused", (error.title, error.detail, error.hint))
     state.remember("data.generation", state.recall("data.generation", 0) + 1)
 
 
@@ -115,7 +128,7 @@ def _drop_staged() -> None:
     staged = state.recall("data.staged")
     if staged is not None:
         data.discard(staged)
-    state.forget("data.staged", "data.loading")
+    state.forget("data.staged", "data.loading", "data.refused")
     state.forget_all("data.map_")
 
 
@@ -137,6 +150,7 @@ def _draw_staged(staged: Staged) -> None:
         with st.spinner("Reading and checking …"):
             result = _draw_mapping(staged)
             report = data.report(result.dataset, result.problems)
+        steps = draw_encoders(result)
         actions.button(
             "Load into the workspace",
             key="data.load",
@@ -145,15 +159,16 @@ def _draw_staged(staged: Staged) -> None:
             disabled=not report.is_usable,
         )
         if state.recall("data.loading") and report.is_usable:
-            _store(result.dataset, staged.name)
+            _store(staged, result, steps)
         _draw_report(result.dataset, report)
     actions.button("Discard", key="data.discard", on_click=on_discard)
 
 
-def _store(dataset: CandidateDataset, name: str) -> None:
+def _store(staged: Staged, result: ReadResult, steps: list[Planned]) -> None:
     state.forget("data.loading")
-    with st.spinner("Loading into the workspace …"):
-        fingerprint = data.store(dataset, name)
+    fingerprint = store_with_progress(staged, result, steps)
+    if fingerprint is None:
+        return
     _drop_staged()
     state.choose(fingerprint=fingerprint, run_id="")
     st.rerun()
@@ -163,6 +178,7 @@ def _draw_mapping(staged: Staged) -> ReadResult:
     """Draw how columns were understood; return the file read as the selects say."""
     guessed = _guess(staged)
     mapping = guessed.mapping
+    said = _ask_what_a_row_is(guessed)
     is_refused = isinstance(guessed, DatasetError)
     with st.expander("How the file is understood", is_refused, key="data.mapping"):
         if not isinstance(mapping, ColumnMapping) or not mapping.columns:
@@ -171,11 +187,43 @@ def _draw_mapping(staged: Staged) -> ReadResult:
         else:
             stated = _draw_roles(mapping)
             _draw_reasons(mapping)
+    stated = {**stated, **said}
     if stated:
         return data.read_staged(staged, ColumnMapping(**stated))
     if isinstance(guessed, DatasetError):
         raise guessed
     return guessed
+
+
+def _ask_what_a_row_is(guessed: ReadResult | DatasetError) -> dict[str, Any]:
+    """Ask in plain words where rows may be views of items; return what differs from the guess."""
+    mapping = guessed.mapping
+    if not isinstance(mapping, ColumnMapping) or not mapping.columns:
+        return {}
+    doubts = [one for one in guessed.problems if one.message.startswith("what is one row?")]
+    if mapping.row == "item" and not doubts:
+        return {}
+    kinds = list(ROWS)
+    row = st.radio(
+        "What is one row?",
+        kinds,
+        index=kinds.index(mapping.row),
+        format_func=ROWS.get,
+        key="data.map_row",
+        horizontal=True,
+    )
+    said: dict[str, Any] = {} if row == mapping.row else {"row": row}
+    if row == "view":
+        options = [None, *mapping.columns]
+        source = st.selectbox(
+            "Whose view is it?",
+            options,
+            index=options.index(mapping.source),
+            format_func=lambda one: "not named" if one is None else one[:80],
+            key="data.map_source",
+        )
+        said |= {} if source == mapping.source else {"source": source}
+    return said
 
 
 def _guess(staged: Staged) -> ReadResult | DatasetError:
@@ -226,8 +274,24 @@ def _draw_stored(fingerprint: str) -> None:
         with st.popover("Open another", key="data.open", on_change="rerun") as box:
             if box.open:
                 _draw_sources()
+    _draw_level(dataset, report)
     _draw_report(dataset, report)
+    draw_sources(dataset)
+    _draw_votes_upload(dataset)
     _draw_synthesis(dataset)
+
+
+def _draw_level(dataset: CandidateDataset, report: Report) -> None:
+    """Say what is known of the share of false candidates: by the newest run, or not yet."""
+    run = runs.newest_with_level(dataset.fingerprint)
+    level = None if run is None else runs.level(run)
+    if level is not None:
+        st.caption(f"By the newest run: {level.sentence}")
+    elif report.summary.noise is None:
+        st.caption(
+            f"False candidates: {report.summary.noise_sentence}. A run gives an interval, thirty "
+            "random answers narrow it."
+        )
 
 
 def _draw_report(dataset: CandidateDataset, report: Report) -> None:
@@ -244,17 +308,15 @@ def _draw_report(dataset: CandidateDataset, report: Report) -> None:
 def _draw_figures(report: Report) -> None:
     summary = report.summary
     noise = "unknown" if summary.noise is None else f"{summary.noise:.0%}"
-    about = "≈ " if summary.noise is not None and summary.noise_is_estimate else ""
     dense = f"{'Sparse' if summary.sparse else 'Dense'}; {summary.density:.0%} are not zero."
     most = f"Per instance: fewest {summary.candidates_min}, most {summary.candidates_max}"
-    how = "Estimated from the features; rough." if about else "Counted with the truth."
     truth = "Truth is only ever used for scoring."
     figures = [
         Figure("instances", f"{summary.n_instances:,}"),
         Figure("features", f"{summary.n_features:,}", dense),
         Figure("labels", f"{summary.n_labels:,}"),
         Figure("candidates each", f"{summary.candidates_mean:.2f}", most),
-        Figure("false candidates", about + noise, how),
+        Figure("false candidates", noise, summary.noise_sentence.capitalize()),
         Figure("truth", "there" if summary.has_truth else "none", truth),
     ]
     figure_row(figures, "data.figures")
@@ -266,6 +328,26 @@ def _draw_preview(dataset: CandidateDataset) -> None:
     columns = [Column(name, "picture" if name in pictures else "text") for name in table.columns]
     st.caption(f"The first {len(table)} instances")
     draw_rows(columns, table.to_numpy().tolist(), "data.preview", can_sort=True, height=CHART)
+
+
+@st.fragment
+def _draw_votes_upload(dataset: CandidateDataset) -> None:
+    """Offer to add a table of who said what, as a new data set."""
+    if dataset.votes is not None:
+        return
+    key = "data.votes_box"
+    with st.expander("Several people or models labelled this?", key=key, on_change="rerun") as box:
+        if not box.open:
+            return
+        st.caption(
+            "Add who said what: a CSV with the columns instance, label, source and vote (1 or 0). "
+            "Without any 0, whoever is listed for an instance was asked about all its labels."
+        )
+        upload = st.file_uploader("Table of votes", type=["csv", "parquet"], key="data.votes")
+        if upload is not None:
+            with error_guard("data.votes"), st.spinner("Counting votes …"):
+                state.choose(fingerprint=data.store_votes(dataset, upload), run_id="")
+                st.rerun()
 
 
 @st.fragment

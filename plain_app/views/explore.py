@@ -4,7 +4,7 @@ import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
-from plain_app.components.empty import empty_state
+from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.label_part import draw_labels
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.map_part import draw_map
@@ -32,6 +32,8 @@ def draw() -> None:
 
 def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
     """Say what is missing, and the next step."""
+    if situation == "lost" and run is not None:
+        return draw_lost(run.fingerprint, run)
     has_data = state.current().fingerprint is not None
     texts = {
         "no run": ("Nothing to explore yet", "Exploring needs a run."),
@@ -41,7 +43,7 @@ def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
         "empty": ("This run has no results", "It was stopped before its first epoch ended."),
     }
     page, link = (TRAIN, "Go to Train") if has_data else (DATA, "Go to Data")
-    empty_state(*texts[situation], page=page, link=link, found=(run and run.error) or "")
+    return empty_state(*texts[situation], page=page, link=link, found=(run and run.error) or "")
 
 
 def _await(run_id: str, before: Situation) -> None:

@@ -13,9 +13,10 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
+from plain_app.components.audit_part import draw_audit
 from plain_app.components.cards import Figure, cell_table, draw_files, figure_row, listed
 from plain_app.components.choices import Choice, answered, ask, named, one_of
-from plain_app.components.empty import empty_state
+from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.plot import plot
@@ -52,9 +53,11 @@ NEW = Choice(
     "toggle",
     help="Also resolves labels outside the candidates, by the network's prediction.",
 )
-FOLDER = (
-    Choice("export.folder", "A folder of this machine", (), "", "text", longest=1000, width=330),
-    Choice("export.force", "Replace", (), False, "toggle", help="Overwrite a file of this name."),
+FOLDER = Choice(
+    "export.folder", "A folder of this machine", (), "", "text", longest=1000, width=330
+)
+FORCE = Choice(
+    "export.force", "Replace", (), False, "toggle", help="Overwrite a file of this name."
 )
 
 
@@ -62,6 +65,8 @@ def draw() -> None:
     """Draw the rule, what it does, and the file; or say what is missing."""
     chosen = state.current()
     situation, run = explore.situation(chosen.run_id)
+    if situation == "lost" and run is not None:
+        return draw_lost(run.fingerprint, run)
     if situation != "ready" or run is None:
         text = "A run has to end first: its confidences and your decisions make the labels."
         page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")
@@ -74,6 +79,7 @@ def _draw_export(run: RunRow) -> None:
     with error_guard("export"):
         made = _draw_rule(run)
         _draw_figures(made)
+        draw_audit(run, "export.audit", made.threshold)
         left, right = st.columns([1, 1], gap="medium")
         with left:
             _draw_charts(made)
@@ -209,9 +215,10 @@ def _draw_file(made: Outcome) -> None:
             on_click="ignore",
             help="A ZIP with the file, and beside it the record of how it was made.",
         )
-        with st.popover("Write to a folder", key="export.elsewhere", on_change="rerun") as box:
-            if box.open:
-                _draw_folder(made, name, format_)
+        if export.allowed_folders() != []:
+            with st.popover("Write to a folder", key="export.elsewhere", on_change="rerun") as box:
+                if box.open:
+                    _draw_folder(made, name, format_)
         with st.popover("Provenance", key="export.provenance", on_change="rerun") as box:
             if box.open:
                 told = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
@@ -222,12 +229,18 @@ def _draw_file(made: Outcome) -> None:
 
 
 def _draw_folder(made: Outcome, name: str, format_: str) -> None:
-    folder = ask(FOLDER, "export.where")["export.folder"]
+    allowed = export.allowed_folders()
+    where = FOLDER
+    if allowed is not None:
+        where = FOLDER._replace(
+            label="A folder of the server", options=named(allowed), chosen=allowed[0]
+        )
+    folder = ask((where, FORCE), "export.where")["export.folder"]
     st.button(
         "Write",
         key="export.write",
         on_click=on_write,
-        args=(made, name, format_),
+        args=(made, name, format_, where.chosen),
         disabled=not folder,
     )
 
@@ -241,13 +254,12 @@ def _draw_written() -> None:
         show_error(PlainError(*told), "export.refused")
 
 
-def on_write(made: Outcome, name: str, format_: str) -> None:
+def on_write(made: Outcome, name: str, format_: str, default: str) -> None:
     """Write the file where the form says, or say why not."""
-    folder = Path(str(state.recall("export.folder"))).expanduser()
+    folder = str(state.recall("export.folder", default))
+    force = bool(state.recall("export.force"))
     try:
-        written = export.write(
-            made, folder / name, format_, force=bool(state.recall("export.force"))
-        )
+        written = export.write_below(made, folder, name, format_, force=force)
     except PlainError as error:
         state.remember("export.told", (error.title, error.detail, error.hint))
     else:

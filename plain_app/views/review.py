@@ -10,14 +10,17 @@ import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
+from plain_app.components.audit_part import draw_audit, draw_habits
 from plain_app.components.choices import Choice, answered, ask, ask_in_address, named
-from plain_app.components.empty import empty_state
+from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.review import review_desk
 from plain_app.components.review_parts import PARTS
 from plain_app.components.switch import switch
-from plain_app.services import explore, review, tokens
+from plain_app.server import tokens
+from plain_app.server.access import BROWSER
+from plain_app.services import explore, review
 from plain_app.services.workspace import list_annotators
 
 ORDERS = {
@@ -26,15 +29,17 @@ ORDERS = {
     "doubtful": "Most doubtful",
     "restless": "Most restless",
     "depends": "Depends on settings",
+    "disagree": "Where sources disagree",
     "label": "One label at a time",
     "contradictions": "Contradictions",
     "audit": "Random, for the estimates",
+    "thirty": "Thirty at random, for an audit",
 }
 STATES = ("open", "settled", "decided", "unsure")
 MODES = [("one", "One instance"), ("same", "Same question")]
 MODE = Choice("review.mode", "Mode", MODES, "one", "buttons")
 SELECTION, WHY = "review.selection", "review.why"
-FILTERS = ("review.states", "review.by")  # of those under More
+FILTERS = ("review.states", "review.by", "review.source")  # of those under More
 
 
 def draw() -> None:
@@ -42,14 +47,16 @@ def draw() -> None:
     chosen = state.current()
     situation, run = explore.situation(chosen.run_id)
     if situation != "ready" or run is None:
-        return _draw_nothing(situation, chosen.fingerprint)
+        return _draw_nothing(situation, chosen.fingerprint, run)
     if chosen.annotator is None:
         return _draw_who()
     _take_selection()
     return _draw_review(run, chosen.annotator)
 
 
-def _draw_nothing(situation: str, fingerprint: str | None) -> None:
+def _draw_nothing(situation: str, fingerprint: str | None, run: RunRow | None) -> None:
+    if situation == "lost" and run is not None:
+        return draw_lost(run.fingerprint, run)
     texts = {
         "no run": "A run has to end first: it says which candidates are doubtful.",
         "live": "This run is still at work. Questions come when it has ended.",
@@ -59,7 +66,7 @@ def _draw_nothing(situation: str, fingerprint: str | None) -> None:
         "empty": "This run was stopped before its first epoch ended.",
     }
     page, link = (TRAIN, "Go to Train") if fingerprint else (DATA, "Go to Data")
-    empty_state("Nothing to review yet", texts[situation], page=page, link=link)
+    return empty_state("Nothing to review yet", texts[situation], page=page, link=link)
 
 
 def _draw_who() -> None:
@@ -89,9 +96,10 @@ def _take_selection() -> None:
 def _draw_review(run: RunRow, annotator: str) -> None:
     with error_guard("review"):
         query = _draw_tools(run)
+        draw_audit(run, "review.audit")
         claims = tokens.Claims(run.fingerprint, run.id, annotator)
         settings = {
-            "token": tokens.issue(claims),
+            "token": tokens.issue(claims, str(st.context.cookies.get(BROWSER, ""))),
             "scope": repr((claims, sorted(query.items(), key=str))),
             "query": query,
             "blind": bool(state.recall("review.blind")),
@@ -100,6 +108,7 @@ def _draw_review(run: RunRow, annotator: str) -> None:
         if event.instance is not None:
             state.remember(WHY, (event.instance, event.label))
             state.remember("review.part", "Why")
+        draw_habits(run, annotator)
         _draw_parts(run, annotator)
 
 
@@ -126,6 +135,8 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
         "states": answers["review.states"],
         "annotator": answers["review.by"],
         "columns": answers.get("review.columns"),
+        "source": answers.get("review.source"),
+        "show_random": not answers["review.blind_random"],
     }
     return {name: value for name, value in query.items() if value}
 
@@ -133,9 +144,10 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
 def _asked(results: explore.Explored) -> list[Choice]:
     is_same = answered([MODE])[MODE.name] == "same"
     names = results.dataset.label_names
+    orders = [one for one in ORDERS.items() if one[0] != "disagree" or results.dataset.votes]
     return [
         MODE,
-        Choice("review.order", "Order", list(ORDERS.items()), "worth", is_fixed=is_same, width=190),
+        Choice("review.order", "Order", orders, "worth", is_fixed=is_same, width=190),
         Choice(
             "review.labels", "Labels", named(names), [], "several", placeholder="all", width=160
         ),
@@ -163,7 +175,18 @@ def _more(run: RunRow, results: explore.Explored) -> list[Choice]:
             "toggle",
             help="Hides confidences until you have answered, so that they cannot sway you.",
         ),
+        Choice(
+            "review.blind_random",
+            "Random cells blind",
+            (),
+            True,
+            "toggle",
+            help="What is drawn at random for the estimates is asked before anything is shown.",
+        ),
     ]
+    if (votes := results.dataset.votes) is not None:
+        offered = [("", "any source"), *named(votes.sources)]
+        more.insert(2, Choice("review.source", "Offered by", offered))
     if len(columns) > 1:
         shown = Choice("review.columns", "Columns shown", named(columns), columns[:6], "several")
         more.append(shown)

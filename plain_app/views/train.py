@@ -1,20 +1,20 @@
 """Train: set up a run, watch it live, and see afterwards what became of every cell."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import PlainError
 from core.store import RunRow
 from plain_app import state
 from plain_app.charts.meanings import Sizes
+from plain_app.components.audit_part import draw_audit_offer
 from plain_app.components.cards import Figure, duration, figure_row, state_badge
-from plain_app.components.empty import empty_state
+from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard, show_error
-from plain_app.components.links import DATA, open_comparison
-from plain_app.components.rows import Column, draw_rows
+from plain_app.components.links import DATA
+from plain_app.components.run_list import draw_runs, draw_undo, on_delete, told_later
 from plain_app.components.sections import CHART, SECTIONS, draw_section
 from plain_app.components.settings import (
     FIELDS,
@@ -26,16 +26,15 @@ from plain_app.components.settings import (
 from plain_app.components.switch import switch
 from plain_app.services import runs
 from plain_app.services.runs import Standing, Story
-from plain_app.services.workspace import list_datasets, list_runs
+from plain_app.services.workspace import list_datasets
 
 TICK_SECONDS = 1.0
-MARKED = "train.marked"
 
 
 def draw() -> None:
     """Draw a new run's settings, or the chosen run."""
     chosen = state.current()
-    _draw_undo()
+    draw_undo()
     if chosen.fingerprint is None:
         text = "A run needs a data set. Load a file or the demo first."
         return empty_state("Nothing to train on yet", text, page=DATA, link="Go to Data")
@@ -43,13 +42,15 @@ def draw() -> None:
         _draw_new_run(chosen.fingerprint)
     else:
         _draw_run(chosen.run_id)
-    return _draw_runs(chosen.fingerprint, chosen.run_id)
+    return draw_runs(chosen.fingerprint)
 
 
 # --- a new run ---------------------------------------------------------------------------------
 
 
 def _draw_new_run(fingerprint: str) -> None:
+    if runs.lost_data(fingerprint) is not None:
+        return draw_lost(fingerprint)
     runs.get_ready()
     st.subheader("New run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.new"):
@@ -62,7 +63,14 @@ def _draw_new_run(fingerprint: str) -> None:
             on_change=on_preset,
             help="studio: our defaults for cleaning labels. paper: faithful to the paper.",
         )
-        st.text_input("Name", key="train.name", max_chars=80, placeholder="optional", width=220)
+        st.text_input(
+            "Name",
+            key="train.name",
+            max_chars=80,
+            placeholder="optional",
+            width=220,
+            on_change="ignore",
+        )
         draw_field("epochs", _preset(), width=130)
         st.button(
             "Start training",
@@ -74,7 +82,7 @@ def _draw_new_run(fingerprint: str) -> None:
         )
         _draw_estimate(fingerprint)
     _draw_refusal()
-    st.fragment(_draw_settings)(fingerprint)
+    return st.fragment(_draw_settings)(fingerprint)
 
 
 def _draw_settings(fingerprint: str) -> None:
@@ -144,6 +152,9 @@ def _draw_head(run: RunRow) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.head"):
         with st.container(key="train.title", width="content"):
             st.text(runs.title(run))
+        where = runs.elsewhere(run)
+        if where is not None:
+            st.badge(f"the files are on {where}", icon=":material/dns:", color="gray")
         title = "Rename, note, delete"
         with st.popover(title, key="train.manage", on_change="rerun") as box:
             if box.open:
@@ -173,11 +184,17 @@ def _draw_live(run_id: str, was_live: bool) -> None:
             st.rerun()  # the clock of this fragment starts or stops
         told = runs.story(run_id)
         _draw_progress(run, standing, told)
-        _draw_ending(run, standing)
+        with st.container():  # places of their own: what follows stays where it is
+            _draw_ending(run, standing)
+        with st.container():
+            draw_audit_offer(run)
+        if runs.lost_files(run) is not None:
+            return draw_section(next(iter(SECTIONS)), run, told)  # the curves need no files
         section = switch("Show", list(SECTIONS), "train.section")
-        if not told.epochs:
-            return _draw_waiting(standing)
-        return draw_section(section, run, told)
+        with st.container():
+            if not told.epochs:
+                return _draw_waiting(run, standing)
+            return draw_section(section, run, told)
 
 
 def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
@@ -228,9 +245,10 @@ def _draw_controls(run: RunRow, standing: Standing) -> None:
     is_asked = run.command is not None
     if standing == "running":
         _control("Pause", "pause", run, disabled=is_asked)
-    if standing in ("paused", "interrupted"):
+    can_continue = standing == "interrupted" and runs.elsewhere(run) is None
+    if standing == "paused" or can_continue:
         _control("Resume", "resume", run, type="primary")
-    if standing in (*runs.HELD, "interrupted"):
+    if standing in runs.HELD or can_continue:
         _control("Stop", "stop", run, disabled=run.command == "stop")
 
 
@@ -245,15 +263,28 @@ def _draw_ending(run: RunRow, standing: Standing) -> None:
     elif standing == "interrupted":
         with st.container(border=True, key="train.interrupted"):
             st.badge("interrupted", color="orange", icon=":material/power_off:")
-            st.caption(
-                "Its process is gone: the machine was restarted, or it was killed. Resume goes on "
-                "from the last checkpoint and ends as if nothing had happened."
-            )
+            st.text(_interruption(run))
+    elif runs.lost_files(run) is not None:
+        draw_lost(run.fingerprint, run)
+        if runs.lost_data(run.fingerprint) is None:
+            st.button("Train again", key="train.again", on_click=on_again, args=(run,))
 
 
-def _draw_waiting(standing: Standing) -> None:
+def _interruption(run: RunRow) -> str:
+    """Return why a run is interrupted, and what to do."""
+    where = runs.elsewhere(run)
+    if where is not None:
+        return f"{where} has not been heard from for a while. The run can be resumed there."
+    why = run.error or "Its process is gone: the machine was restarted, or it was killed."
+    rest = "Resume goes on from the last checkpoint and ends as if nothing had happened."
+    return f"{why}\n{rest}"
+
+
+def _draw_waiting(run: RunRow, standing: Standing) -> None:
+    where = runs.elsewhere(run)
+    turn = "another run is at work" if where is None else f"{where} has its files and begins it"
     texts = {
-        "queued": "Waiting for its turn: another run is at work.",
+        "queued": f"Waiting for its turn: {turn}.",
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
     }
@@ -261,125 +292,25 @@ def _draw_waiting(standing: Standing) -> None:
         st.caption(texts.get(standing, "This run has told nothing."))
 
 
-# --- all runs ------------------------------------------------------------------------------------
-
-
-def _draw_runs(fingerprint: str, run_id: str | None) -> None:
-    rows = list_runs(fingerprint)
-    if not rows:
-        return
-    marked = [at for at, run in enumerate(rows) if run.id in state.recall(MARKED, ())]
-    with st.container(horizontal=True, vertical_alignment="center", key="train.runs_bar"):
-        st.subheader("Runs on this data", width="content")
-        _draw_run_actions([rows[at].id for at in marked])
-    draw_rows(
-        RUN_COLUMNS,
-        [_run_row(run) for run in rows],
-        "train.runs",
-        marked=marked,
-        on_mark=lambda found: state.remember(MARKED, {rows[at].id for at in found}),
-        can_sort=True,
-        height=260,
-    )
-
-
-def _draw_run_actions(ids: list[str]) -> None:
-    """Offer what can be done with the runs whose rows are marked."""
-    if not ids:
-        st.caption("Mark runs to open, compare or delete them.")
-        return
-    if len(ids) == 1:
-        st.button("Open", key="train.open", on_click=on_open, args=(ids[0],))
-    elif st.button(f"Compare {len(ids)}", key="train.compare"):
-        open_comparison(ids)
-    st.button("Delete", key="train.delete_marked", on_click=on_delete, args=(ids,))
-
-
-RUN_COLUMNS = (
-    *(Column("run"), Column("state"), Column("epochs", "number"), Column("loss", "number")),
-    *(Column("AUC", "number"), Column("F1", "number"), Column("created"), Column("note")),
-)
-
-
-def _run_row(run: RunRow) -> list[str]:
-    """Return what the list says of a run; results only of one that has ended."""
-    epochs = runs.story(run.id).epochs if run.state.is_ended else []
-    scores = (epochs[-1].metrics or {}) if epochs else {}
-    return [
-        runs.title(run),
-        runs.standing(run),
-        str(run.config.epochs),
-        f"{epochs[-1].loss:.4f}" if epochs else "",
-        *(f"{scores[name]:.4f}" if name in scores else "" for name in ("auc", "f1")),
-        run.created[:16].replace("T", " "),
-        run.note[:200],
-    ]
-
-
-def _draw_undo() -> None:
-    deleted = state.recall("train.deleted")
-    if deleted is None:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", border=True, key="train.undo"):
-        ids, titles = zip(*deleted, strict=True)
-        st.text(f"Deleted: {', '.join(titles)}")
-        st.button("Undo", key="train.restore", on_click=on_restore, args=(ids,))
-
-
-def on_open(run_id: str) -> None:
-    """Open the run whose row is marked."""
-    state.choose(run_id=run_id)
-    state.forget(MARKED)
-
-
 def on_new() -> None:
     state.forget("train.deleted")
     state.choose(run_id="")
 
 
+def on_again(run: RunRow) -> None:
+    """Start a run with the settings of one whose files are gone."""
+    with told_later():
+        state.choose(run_id=runs.start(run.fingerprint, run.config, run.name))
+
+
 def on_control(what: str, run_id: str) -> None:
-    with _told_later():
+    with told_later():
         {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[what](run_id)
 
 
 def on_save(run_id: str) -> None:
     name, note = state.recall(f"train.rename_{run_id}"), state.recall(f"train.note_{run_id}")
     runs.rename(run_id, name or "", note or "")
-
-
-def on_delete(ids: Sequence[str]) -> None:
-    """Hide runs; a bar offers to undo."""
-    state.forget("train.deleted", MARKED)
-    deleted = []
-    for run_id in ids:
-        with _told_later():
-            title = runs.title(runs.get(run_id))
-            runs.delete(run_id)
-            deleted.append((run_id, title))
-    if deleted:
-        state.remember("train.deleted", deleted)
-    if state.current().run_id in ids:
-        state.choose(run_id="")
-
-
-def on_restore(ids: Sequence[str]) -> None:
-    for run_id in ids:
-        runs.restore(run_id)
-    state.forget("train.deleted")
-    state.choose(run_id=ids[0])
-
-
-class _told_later:  # noqa: N801 - reads as a statement
-    """Show on the page what a callback was refused."""
-
-    def __enter__(self) -> None:
-        state.forget("train.refusal")
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> bool:
-        if isinstance(error, PlainError):
-            st.toast(error.title, icon=":material/error:")
-            return True
-        return False
 
 
 draw()

@@ -1,7 +1,7 @@
 """Tune: look through other settings at once (lens), or search for better ones (studies)."""
 
 from plain_app import state
-from plain_app.components.empty import empty_state
+from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.lens_part import draw_lens
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.study_part import draw_search
@@ -26,6 +26,8 @@ def _draw_lens(run_id: str | None) -> None:
     situation, run = explore.situation(run_id)
     if situation == "ready" and run is not None:
         return draw_lens(run)
+    if situation == "lost" and run is not None:
+        return draw_lost(run.fingerprint, run)
     texts = {
         "no run": "The lens looks at a run's predictions. Choose a run, or train one.",
         "working": "This run is still at work. The lens opens when it has ended.",

@@ -7,17 +7,13 @@ in software. Runs have the priority and threads that users get. Times are taken 
 from the press of the mouse to the second frame after the awaited thing is there.
 """
 
-import asyncio
-import json
 import os
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, time
-from typing import Any
 
 import numpy as np
 import psutil
@@ -26,9 +22,9 @@ from app_server import CHROMIUM, FLAGS, Server, end_runs
 from finished_run import finished_run
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.graphs import InstanceGraph
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.graphs import InstanceGraph
 from core.store import Workspace, files
 from plain_app.components.tour import STOPS
 
@@ -156,7 +152,7 @@ def burning(folder: Path) -> str:
 
 def set_alight(page: Page, server: Server) -> psutil.Process:
     """Start the queued run and return its process once it trains."""
-    from core.worker import tend
+    from core.runs.worker import tend
 
     workspace = Workspace(server.workspace)
     tend(workspace)
@@ -240,7 +236,7 @@ OTHERS = (
 
 SECTIONS = (
     ("Confidences", ".st-key-train-evolution canvas"),
-    ("Restless cells", ".curve svg"),
+    ("Restless cells", ".st-key-train-restless canvas"),
     ("Cartography", "[data-part=frame][data-drawn]"),
     ("Curves", ".st-key-train-curves canvas"),
 )
@@ -256,7 +252,7 @@ def press_sections(page: Page, sections: tuple[tuple[str, str], ...]) -> list[fl
 
 def next_instance(page: Page) -> float:
     """Press Next and wait until the sum of the new instance's evidence is there."""
-    said = "find('.note')?.textContent"
+    said = "find('.st-key-explore-why-terms [role=img]')?.ariaLabel"
     page.evaluate(f"window.before = {said}")
     page.get_by_role("button", name="Next").click()
     return seen(page, f"{said} && {said} !== window.before")
@@ -311,10 +307,10 @@ def measure_map(browser: Browser) -> None:
 
 
 def recolour(page: Page, at: int) -> float:
-    box = page.get_by_role("combobox", name="Label", exact=True)
-    name = box.locator("option").nth(at + 1).get_attribute("value")
-    page.evaluate("window.pressed = performance.now()")
-    box.select_option(name)
+    page.get_by_role("combobox", name="Label", exact=True).click()
+    option = page.get_by_role("option").nth(at + 1)
+    name = option.inner_text()
+    option.click()
     return seen(page, f"find('[data-part=frame]').dataset.drawn.includes('|{name}|')")
 
 
@@ -361,105 +357,6 @@ def next_neighbours(page: Page) -> float:
     return seen(page, f"{pixels} !== window.before")
 
 
-def measure_tabs(browser: Browser) -> None:
-    """Twenty tabs, one run live, each clicking once a second.
-
-    One tab is real; the others are what the server sees of a tab: sessions at the websocket. Twenty
-    browsers' own work would not fit on two cores.
-    """
-    with served(burning) as server:
-        page = open_page(browser, server.url)
-        step(page, "Train", ".st-key-train-curves canvas")
-        set_alight(page, server)
-        process = psutil.Process(server.process.pid)
-        others, most = list[float](), 0.0
-        is_open = threading.Semaphore(0)
-        answered = lambda: others.extend(asyncio.run(sessions(server, 19, 30, is_open)))  # noqa: E731
-        crowd = threading.Thread(target=answered)
-        crowd.start()
-        for _ in range(19):
-            is_open.acquire()
-        own = list[float]()
-        while crowd.is_alive():
-            own += press_sections(page, (SECTIONS[0], SECTIONS[-1]))
-            page.wait_for_timeout(1500)
-            most = max(most, process.memory_info().rss / 2**20)
-        say_times("20 tabs: a click in the real one, on the screen", own, 250)
-        say_times("20 tabs: a click in the others, all answers there", others, 250)
-        say("20 tabs: clicks answered", len(own) + len(others), "")
-        say("20 tabs: memory of the server, most", most, "MB", 500)
-        say("20 tabs: torch or faiss in the server", float(has_engine(server)), "", 0)
-        page.close()
-
-
-async def sessions(
-    server: Server, count: int, seconds: float, is_open: threading.Semaphore
-) -> list[float]:
-    """Open sessions on the Train page; return how long each click of each took to be answered."""
-    each = (session(server, at / count, seconds, is_open) for at in range(count))
-    found = await asyncio.gather(*each)
-    return [one for times in found for one in times]
-
-
-async def session(
-    server: Server, delay: float, seconds: float, is_open: threading.Semaphore
-) -> list[float]:
-    from streamlit.proto.BackMsg_pb2 import BackMsg
-    from websockets.asyncio.client import connect
-
-    host = f"127.0.0.1:{server.port}"
-    begin, times = monotonic(), list[float]()
-    query = server.url.partition("?")[2]
-    async with connect(
-        f"ws://{host}/_stcore/stream",
-        subprotocols=["streamlit"],
-        origin=f"http://{host}",
-        max_size=None,
-    ) as socket:
-        asked = BackMsg()
-        asked.rerun_script.query_string = query
-        asked.rerun_script.page_name = "train"
-        section, fragment = await answers(socket, asked)
-        is_open.release()
-        await asyncio.sleep(delay)
-        while monotonic() - begin < seconds:
-            asked = BackMsg()
-            state = asked.rerun_script.widget_states.widgets.add()
-            state.id = section
-            chosen = ("Confidences", "Curves")[len(times) % 2]
-            state.json_trigger_value = json.dumps([{"event": "chosen", "value": chosen}])
-            asked.rerun_script.query_string = query
-            asked.rerun_script.fragment_id = fragment
-            asked.rerun_script.page_name = "train"
-            start = monotonic()
-            await answers(socket, asked)
-            times.append(1000 * (monotonic() - start))
-            await asyncio.sleep(max(0, 1 - (monotonic() - start)))
-    return times
-
-
-async def answers(socket: Any, asked: Any) -> tuple[str, str]:
-    """Send a message and wait for all answers; return the section's widget and its fragment."""
-    from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-
-    await socket.send(asked.SerializeToString())
-    section = fragment = ""
-    while True:
-        told = ForwardMsg()
-        told.ParseFromString(await socket.recv())
-        assert not told.delta.new_element.HasField("exception"), told
-        if told.delta.new_element.bidi_component.id.endswith("-train.section"):
-            section = f"$$STREAMLIT_INTERNAL_KEY_{told.delta.new_element.bidi_component.id}__events"
-            fragment = told.delta.fragment_id
-        if told.HasField("script_finished"):
-            return section, fragment
-
-
-def has_engine(server: Server) -> bool:
-    loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
-    return "libtorch" in loaded or "faiss" in loaded
-
-
 ROWS = {
     "demo": measure_demo,
     "tour": measure_tour,
@@ -467,7 +364,6 @@ ROWS = {
     "live": measure_live,
     "map": measure_map,
     "evidence": measure_evidence,
-    "tabs": measure_tabs,
 }
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from desk_driver import (
 )
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from core.demo import load_demo
+from core.data.demo import load_demo
 
 PEOPLE, EACH = 5, 200
 
@@ -89,7 +89,7 @@ def pressing(every: float, count: int) -> Callable[[Browser], None]:
         with opened(browser) as (server, _, page):
             for _ in range(count):
                 at = monotonic()
-                page.keyboard.press("a")
+                page.keyboard.press("x")
                 page.wait_for_timeout(max(0.0, every - 1000 * (monotonic() - at)))
             check(server, page, count)
             tell(page)
@@ -102,7 +102,7 @@ def kills(browser: Browser) -> None:
     with opened(browser) as (server, _, page):
         false_promises = 0
         for round_ in range(20):
-            page.keyboard.press("a")
+            page.keyboard.press("x")
             sleep(0.002 * round_)  # from before the request to after the commit
             server.kill()
             status = page.locator('[data-part="status"]')
@@ -130,7 +130,7 @@ def five(browser: Browser) -> None:
         while unfinished := [page for page in pages if answered(page) < EACH]:
             for page in unfinished:
                 if desk_is_asking(page):
-                    page.keyboard.press("a")
+                    page.keyboard.press("x")
         for page in pages:
             expect_saved(page)
         spent = monotonic() - start
@@ -152,7 +152,7 @@ def offline(browser: Browser, seconds: float = 120) -> None:
         end, pressed = monotonic() + seconds, 0
         while monotonic() < end:
             if desk_is_asking(page):
-                page.keyboard.press("a")
+                page.keyboard.press("x")
                 pressed += 1
             page.wait_for_timeout(1000)
         shown = page.locator('[data-part="status"]').inner_text()

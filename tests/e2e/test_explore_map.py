@@ -14,17 +14,19 @@ import pytest
 import scipy.sparse as sp
 from app_server import Server
 from finished_run import finished_run
+from native_widgets import cells, choose, choose_row, open_part
 from PIL import Image
 from playwright.sync_api import expect
 
-from core.dataset import CandidateDataset
-from core.demo import load_demo
-from core.graphs import InstanceGraph
+from core.data.dataset import CandidateDataset
+from core.data.demo import load_demo
+from core.engine.graphs import InstanceGraph
 from core.store import Workspace, files
 
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 HOSTILE = '<img src=x onerror="window.hurt=1">'
 WAIT = 30_000
+PICTURE_ROW = 44
 
 pytestmark = pytest.mark.e2e
 
@@ -98,8 +100,11 @@ def wait_for_map(page: Any, part: str = "") -> None:
     expect(drawn).to_be_attached(timeout=WAIT)
 
 
-def choose(page: Any, box: str, option: str) -> None:
-    page.get_by_label(box).select_option(option)
+def write(page: Any, instance: str) -> None:
+    field = page.get_by_label("Instance", exact=True)
+    field.fill(instance)
+    field.press("Enter")
+    expect(page).to_have_url(re.compile(f"explore.instance={instance}"), timeout=WAIT)
 
 
 def draw_circle(page: Any, radius: float = 110) -> None:
@@ -182,12 +187,20 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
     page.get_by_role("tab", name="Neighbours").click()
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
     keep(page, "neighbours")
-    table = page.locator(".st-key-explore-neighbours")
-    edges = lambda: [float(one) for one in table.locator("td.number").all_inner_texts()]  # noqa: E731
+    table = page.locator(".st-key-explore-neighbours-0")
+    table.locator(".dvn-scroller").scroll_into_view_if_needed()
+    edges = lambda: [float(one) for one in cells(table, 3)]  # noqa: E731
     given = edges()
-    for order in (sorted(given), sorted(given, reverse=True), given):
-        table.get_by_role("columnheader", name="edge").click()
-        assert edges() == order
+    assert given == sorted(given, reverse=True)
+    table.locator(".dvn-scroller").click(position={"x": 190, "y": 18})  # the menu of the edges
+    first = cells(table, 3)[0]
+    page.get_by_role("menuitem", name="Sort ascending").click()
+    expect(table.locator("td[aria-colindex='3']").first).not_to_have_text(first)
+    assert edges() == sorted(given)
+    near = cells(table, 2)[0]
+    choose_row(table, 0, PICTURE_ROW)
+    expect(page.get_by_label("Instance", exact=True)).to_have_value(near, timeout=WAIT)
+    write(page, "scene-0000")
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_label("Instance", exact=True)).to_have_value("scene-0001", timeout=WAIT)
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
@@ -196,43 +209,39 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
 def test_the_card_follows_what_is_written_picked_and_chosen(page):
     card = page.locator(".st-key-explore-card")
     written = card.get_by_label("Instance", exact=True)
-
-    def write(text: str) -> None:
-        written.fill(text)
-        written.press("Enter")
-
-    write("nobody")
-    expect(card.get_by_role("alert")).to_contain_text("no instance with this id", timeout=WAIT)
-    write("scene-0007")
+    write(page, "nobody")
+    expect(card.get_by_text("no instance with this id")).to_be_visible(timeout=WAIT)
+    write(page, "scene-0007")
     expect(page).to_have_url(re.compile("explore.instance=scene-0007"), timeout=WAIT)
-    first, *_, last = card.locator('[data-part="above"] td.text:first-child').all_inner_texts()
-    to_explain = card.get_by_label("Label to explain").locator("option:checked")
-    expect(to_explain).to_have_text(last, timeout=WAIT)  # the most doubtful
-    card.locator('[data-part="above"] tr.pickable').first.click()
-    expect(to_explain).to_have_text(first, timeout=WAIT)
-    card.get_by_label("Label to explain").select_option(last)
-    expect(card.locator(".note")).to_contain_text("Exact", timeout=WAIT)
+    candidates = card.locator(".st-key-explore-candidates-7")
+    first, *_, last = cells(candidates, 1)
+    explained = card.get_by_role("combobox", name="Label to explain")
+    expect(explained).to_have_value(last, timeout=WAIT)  # the most doubtful
+    choose_row(candidates, 0)
+    expect(explained).to_have_value(first, timeout=WAIT)
+    choose(page, "Label to explain", last)
+    expect(card.get_by_text("Exact, before rounding")).to_be_visible(timeout=WAIT)
     card.get_by_role("button", name="Previous").click()
     expect(written).to_have_value("scene-0006", timeout=WAIT)
-    voter = card.locator('[data-part="below"] tr.pickable').first
-    name = voter.locator("td.text").inner_text()
-    voter.click()
+    voters = card.locator("[class*=st-key-explore-why-voters-6]")
+    name = cells(voters, 2)[0]
+    choose_row(voters, 0, PICTURE_ROW)
     expect(written).to_have_value(name, timeout=WAIT)
     page.locator(".st-key-frame-steps").get_by_text("Train", exact=True).click()
     expect(page).to_have_url(re.compile("/train"), timeout=WAIT)
     page.locator(".st-key-frame-steps").get_by_text("Explore", exact=True).click()
     expect(written).to_have_value(name, timeout=WAIT)
-    card.get_by_role("button", name="Review").click()
+    card.locator(".st-key-explore-review button").click()
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=WAIT)
 
 
 def test_labels_and_outside_draw(page):
-    page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
+    open_part(page, "explore-part", "Labels")
     expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=WAIT)
     keep(page, "labels")
     page.get_by_text("Difference", exact=True).click()
     expect(page.get_by_text("Edges that cleaning changes most")).to_be_visible(timeout=WAIT)
-    page.locator(".st-key-explore-part").get_by_text("Outside the candidates", exact=True).click()
+    open_part(page, "explore-part", "Outside the candidates")
     expect(page.get_by_text("though never offered")).to_be_visible(timeout=WAIT)
     keep(page, "outside")
 
@@ -271,7 +280,7 @@ def test_hostile_names_are_shown_as_text(open_page, hostile_server):
     wait_for_map(page, "column")
     page.get_by_role("tab", name="Neighbours").click()
     expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
-    page.locator(".st-key-explore-part").get_by_text("Labels", exact=True).click()
+    open_part(page, "explore-part", "Labels")
     network = page.locator(".st-key-explore-network")
     expect(network).to_be_visible(timeout=WAIT)
     box = network.bounding_box()

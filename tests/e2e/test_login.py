@@ -1,5 +1,6 @@
 """The app behind a password or a provider, where other machines may reach it."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 from app_server import free_port, wait_for_health
 from playwright.sync_api import expect
 
-from plain_app.access import write_password
+from plain_app.server.password import write_password
 
 pytestmark = pytest.mark.e2e
 LONG = 60_000
@@ -38,7 +39,8 @@ def test_the_app_opens_only_with_the_password(serve, open_page, tmp_path, intern
     for path in ("/_stcore/stream", "/static/index.html", "/api/decisions"):
         connection.request("GET", path)
         answer = connection.getresponse()
-        assert (answer.status, b"PLAIN Studio" in answer.read()) == (401, True)
+        told = b"Log in again" if path.startswith("/api") else b"PLAIN Studio"
+        assert (answer.status, told in answer.read()) == (401, True)
     page = open_page(server.url)
     page.get_by_label("Password").fill("wrong horse")
     page.keyboard.press("Enter")
@@ -46,16 +48,23 @@ def test_the_app_opens_only_with_the_password(serve, open_page, tmp_path, intern
     page.get_by_label("Password").fill("correct horse")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Nothing loaded yet")).to_be_visible(timeout=LONG)
+    page.evaluate("""document.cookie = 'prefs={"theme":"dark"}'""")  # of another app on this host
     page.reload()
+    expect(page.get_by_text("Nothing loaded yet")).to_be_visible(timeout=LONG)
+    write_password(tmp_path / "password", "another horse")
+    page.reload()
+    page.get_by_label("Password").fill("another horse")
+    page.keyboard.press("Enter")
     expect(page.get_by_text("Nothing loaded yet")).to_be_visible(timeout=LONG)
 
 
 @pytest.fixture
-def provider(tmp_path, monkeypatch) -> Iterator[str]:
+def provider(tmp_path, monkeypatch, request) -> Iterator[str]:
     """An OpenID Connect provider at work, named in the home folder; returns the app's port."""
     own, port = free_port(), free_port()
     script = Path(__file__).parents[1] / "oidc_provider.py"
-    process = subprocess.Popen([sys.executable, script, own])
+    claims = json.dumps(getattr(request, "param", {}))
+    process = subprocess.Popen([sys.executable, script, own, claims])
     (tmp_path / ".streamlit").mkdir()
     (tmp_path / ".streamlit" / "secrets.toml").write_text(
         f"""[auth]
@@ -90,3 +99,11 @@ def test_the_app_opens_to_those_a_provider_knows(serve, open_page, provider, int
     page.screenshot(path=pictures / "logged-in.png")
     page.get_by_role("button", name="Log out").click()
     expect(enter).to_be_visible(timeout=LONG)
+
+
+@pytest.mark.parametrize("provider", [{"email_verified": False}], indirect=True)
+def test_an_address_that_nobody_verified_names_nobody(serve, open_page, provider):
+    page = open_page(serve("--host", "0.0.0.0", port=provider).url)
+    page.get_by_role("button", name="Log in").click(timeout=LONG)
+    person = page.get_by_role("textbox", name="Annotator")
+    expect(person).to_have_value("7", timeout=LONG)

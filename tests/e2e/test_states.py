@@ -1,11 +1,14 @@
 """Every page in every state, in a real browser; and the whole way by keyboard alone."""
 
+import re
+
 import pytest
 from app_stages import Stage
 from finished_run import finished_run
+from native_widgets import choose
 from playwright.sync_api import expect
 
-from core.demo import load_demo
+from core.data.demo import load_demo
 from core.store import Workspace
 
 pytestmark = pytest.mark.e2e
@@ -58,22 +61,25 @@ def test_every_page_draws_every_run(serve, open_page, runs):
 
 def test_the_choices_of_the_frame_are_made_written_and_kept_in_the_address(serve, open_page, runs):
     page = open_page(f"{serve().url}train?run={runs['finished']}")
-    run, who = (page.get_by_label(name, exact=True) for name in ("Run", "Annotator"))
+    run = page.get_by_role("combobox", name="Run", exact=True)
+    who = page.get_by_role("textbox", name="Annotator", exact=True)
     state = page.locator(".st-key-train-bar")
     expect(state.get_by_text("finished")).to_be_visible(timeout=LONG)
-    expect(run).to_have_value(runs["finished"])
-    run.select_option(runs["failed"])
+    names = {state: re.compile(run_id[-6:]) for state, run_id in runs.items()}
+    expect(run).to_have_value(names["finished"])
+    choose(page, "Run", f"try · {runs['failed'][-6:]}")
     expect(state.get_by_text("failed")).to_be_visible(timeout=LONG)
     who.fill("<b>ann</b>")
     who.press("Enter")
     page.wait_for_url(lambda url: "annotator=%3Cb%3Eann" in url and runs["failed"] in url)
     page.reload()
     expect(who).to_have_value("<b>ann</b>", timeout=LONG)
-    expect(run).to_have_value(runs["failed"])
-    page.get_by_role("button", name="Clear Annotator").click()
+    expect(run).to_have_value(names["failed"])
+    who.fill("")
+    who.press("Enter")
     page.wait_for_url(lambda url: "annotator" not in url)
     expect(who).to_have_value("")
-    run.select_option(label="new run")
+    choose(page, "Run", "new run")
     expect(page.get_by_role("button", name="Start training")).to_be_visible(timeout=LONG)
 
 
@@ -109,7 +115,7 @@ def test_the_whole_way_by_keyboard_alone(serve, open_page):
     expect(finished).to_be_visible(timeout=2 * LONG)
     tab_to(page, "Curves")
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Space")
     expect(page.locator(".st-key-train-evolution")).to_be_visible(timeout=LONG)
     page.locator("body").evaluate("() => document.activeElement.blur()")
     tab_to(page, "Explore")

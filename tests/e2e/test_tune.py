@@ -5,12 +5,13 @@ from urllib.parse import urljoin
 
 import pytest
 from finished_run import finished_run
+from native_widgets import choose_row
 from playwright.sync_api import expect
 
 from core import tuning
-from core.config import PlainConfig
-from core.demo import load_demo
-from core.results import keep_neighbors
+from core.data.demo import load_demo
+from core.engine.config import PlainConfig
+from core.runs.results import keep_neighbors
 from core.store import Workspace
 from core.tuning import StudySettings
 from core.tuning.search import work
@@ -18,6 +19,7 @@ from plain_app.components.links import instance_address, trial_address
 
 pytestmark = pytest.mark.e2e
 LONG = 60_000
+PICTURE_ROW = 44
 
 
 @pytest.fixture
@@ -72,7 +74,11 @@ def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(
     place = int(slider.input_value())
     value = page.locator(".row", has=slider).locator(".value").inner_text()
     assert float(value) == pytest.approx(0.02 * (place + 1), abs=0.001)
-    expect(page.locator(".st-key-tune-distribution canvas")).to_be_visible()
+    expect(page.locator(".st-key-tune-distribution canvas").first).to_be_visible()
+    choose_row(page.locator(".st-key-tune-cells"), 1, PICTURE_ROW)
+    expect(page.get_by_label("Instance", exact=True)).to_have_value(
+        re.compile("scene-"), timeout=LONG
+    )
     slider.dblclick()
     expect(changed(page)).to_have_text("0", timeout=LONG)
 
@@ -81,7 +87,7 @@ def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, 
     run_ids, study_id, demo = prepared
     server = serve()
     page = open_page(urljoin(server.url, instance_address(run_ids[0], demo.ids[7])))
-    expect(page.locator(".st-key-explore-card input")).to_have_value(demo.ids[7], timeout=LONG)
+    expect(page.get_by_label("Instance", exact=True)).to_have_value(demo.ids[7], timeout=LONG)
     page.goto(urljoin(server.url, trial_address(study_id, 2)))
     expect(page.locator(".st-key-train-title")).to_contain_text("trial 2", timeout=LONG)
     page.goto(urljoin(server.url, f"/tune?tune.part=Search&study={study_id}"))
@@ -90,8 +96,9 @@ def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, 
     picked = page.locator(".st-key-tune-picked_bar")
     expect(picked).to_contain_text("5 trials picked in the plot", timeout=LONG)
     page.locator(".st-key-tune-compare button").click()
-    chosen = page.locator(".st-key-compare-chosen").get_by_role("button", name="trial")
-    expect(chosen.first).to_be_visible(timeout=LONG)
+    expect(page.locator(".st-key-compare-of").get_by_text("trial").first).to_be_visible(
+        timeout=LONG
+    )
     page.goto(urljoin(server.url, f"/compare?of={','.join(run_ids)}"))
     page.locator(".st-key-compare-review button").click(timeout=LONG)
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)

@@ -12,7 +12,7 @@ APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 
 @pytest.fixture(scope="session")
 def small_demo():
-    from core.demo import load_demo
+    from core.data.demo import load_demo
 
     return load_demo(n_instances=120)
 
@@ -28,10 +28,12 @@ def stage(tmp_path, small_demo, monkeypatch) -> Iterator[Stage]:
 
 @pytest.fixture
 def open_app(stage) -> Callable[..., AppTest]:
-    """Open the app on a page, with the stage's run in the address."""
+    """Open the app on a page, with the stage's run and what else is given in the address."""
 
-    def open_page(page: str = "data", run: bool = True) -> AppTest:
+    def open_page(page: str = "data", run: bool = True, **address: str) -> AppTest:
         app = AppTest.from_file(str(APP), default_timeout=20)
+        for name, value in address.items():
+            app.query_params[name] = value
         if run and stage.run_id:
             app.query_params["run"] = stage.run_id
         app.run()

@@ -1,7 +1,5 @@
 """The Compare page: runs and trials side by side."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,7 +8,7 @@ from app_stages import STATES, texts
 from finished_run import finished_run
 
 from core import tuning
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.store import files
 from core.tuning import StudySettings
 from core.tuning.search import work
@@ -30,13 +28,7 @@ def two(stage, small_demo):
 
 def table_with(app, *columns: str) -> pd.DataFrame:
     """Return the table that has these columns."""
-    drawn = (json.loads(one.proto.json) for one in app.get("bidi_component") if one.proto.json)
-    tables = [one for data in drawn if isinstance(data, dict) for one in data.get("tables", ())]
-    for one in tables:
-        names = [column["name"] for column in one["columns"]]
-        if set(columns) <= set(names):
-            return pd.DataFrame(one["rows"], columns=names)
-    raise AssertionError(f"no table with {columns}")
+    return next(one.value for one in app.dataframe if set(columns) <= set(one.value))
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -50,13 +42,13 @@ def test_every_state_draws(stage, open_app, state):
 def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     app = open_app("compare")
     assert not app.exception
-    assert sorted(app.session_state["compare.of"]) == sorted(two)
+    assert sorted(app.multiselect(key="compare.of").value) == sorted(two)
     newest, first = (
         files.read_array(stage.space.runs.folder(run_id) / "confidences.npy")
         for run_id in two[::-1]
     )
     differ = ((newest >= 0.5) != (first >= 0.5)) & (small_demo.candidates > 0)
-    assert table_with(app, "≠ A")["≠ A"].tolist()[1] == f"{differ.sum():,}"
+    assert table_with(app, "≠ A")["≠ A"].tolist()[1] == differ.sum()
     assert differ.any()
     assert len(table_with(app, "label", "A")) == min(100, differ.sum())
 
@@ -66,6 +58,14 @@ def test_the_cells_listed_are_those_on_different_sides(two, open_app):
     assert ((table["A"] >= 0.5) != (table["B"] >= 0.5)).all()
     spread = np.abs(table["A"] - table["B"])
     assert (np.diff(spread) <= 1e-6).all()
+
+
+def test_a_run_is_taken_out_and_the_address_follows(two, open_app):
+    app = open_app("compare")
+    app.multiselect(key="compare.of").set_value(two[:1]).run()
+    assert not app.exception
+    assert "Choose two or more" in texts(app)
+    assert app.query_params["of"] == two[0]
 
 
 def test_trials_come_by_the_address(stage, open_app, small_demo):
@@ -91,8 +91,8 @@ def test_an_address_with_runs_that_are_gone_opens_without_them(two, open_app):
 
 
 def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch):
-    monkeypatch.setattr("core.worker.launch", lambda space, run_id: None)
-    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: None)
+    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
     stage.set("loaded")
     app = open_app("compare")
     app.session_state["compare.more"] = True  # open

@@ -1,6 +1,5 @@
 """The Explore view in all its states, and what its widgets do."""
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -12,10 +11,11 @@ import streamlit as st
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.demo import load_demo
+from core.data.dataset import CandidateDataset
+from core.data.demo import load_demo
+from core.engine.config import PlainConfig
 from core.store import Decision, RunState, Workspace, files
+from plain_app.components.instance_card import _cells_in_order
 from plain_app.components.map_part import COLOURS
 from plain_app.services import explore, maps
 
@@ -53,8 +53,12 @@ def open_view(part: str = "Map", **state) -> AppTest:
         app.session_state["frame.run"] = newest
     for key, value in state.items():
         app.session_state[key] = value
-    app.query_params["explore.part"] = part
-    return app.switch_page("views/explore.py").run()
+    app.switch_page("views/explore.py").run()
+    return go_to(app, part) if part != "Map" else app
+
+
+def go_to(app: AppTest, part: str) -> AppTest:
+    return app.segmented_control(key="explore.part").set_value(part).run()
 
 
 def workspace_runs() -> list[str]:
@@ -75,9 +79,12 @@ def components(app: AppTest) -> list[str]:
     return sorted(name.removeprefix("plain_") for name in names)
 
 
-def card(app: AppTest) -> dict:
-    found = [one.proto for one in app.get(PART) if one.proto.component_name == "plain_card"]
-    return json.loads(found[0].json)
+def instance(app: AppTest) -> str:
+    return app.text_input(key="explore.written").value
+
+
+def candidates(app: AppTest) -> pd.DataFrame:
+    return next(one.value for one in app.dataframe if "candidate" in one.value)
 
 
 def queued(workspace: Workspace) -> str:
@@ -111,7 +118,8 @@ def test_a_run_at_work_is_explored_as_of_its_checkpoint(ready, monkeypatch):
     app = open_view()
     assert not app.exception
     assert "At work: epoch 0 of 9" in shown(app)
-    assert {"map", "card"} <= set(components(app))
+    assert "map" in components(app)
+    assert len(candidates(app))
 
 
 def test_a_failed_run_tells_why_as_text(workspace):
@@ -136,10 +144,9 @@ def test_a_run_stopped_at_once_has_nothing_to_show(workspace):
 def test_a_finished_run_shows_map_instance_and_evidence(ready):
     app = open_view()
     assert not app.exception
-    parts = ["card", "choices", "choices", "map", "map_places", "sliders", "switch", "tour"]
-    assert components(app) == parts
+    assert components(app) == ["map", "map_marks", "map_places", "sliders", "tour"]
     assert "UMAP is being computed" in shown(app)
-    assert "Exact, before rounding" in card(app)["below"]["tables"][0]["note"][2]
+    assert "Exact, before rounding" in shown(app)
 
 
 def test_without_a_layout_an_instance_can_still_be_chosen(ready):
@@ -151,7 +158,7 @@ def test_without_a_layout_an_instance_can_still_be_chosen(ready):
     app.query_params["explore.instance"] = "scene-0007"
     app.run()
     assert not app.exception
-    assert card(app)["instance"] == "scene-0007"
+    assert instance(app) == "scene-0007"
 
 
 def test_umap_is_preferred_to_pca(ready):
@@ -164,19 +171,61 @@ def test_umap_is_preferred_to_pca(ready):
 
 def test_every_colouring_draws(ready):
     app = open_view()
-    for kind in COLOURS:
-        app.session_state["explore.colour"] = kind
-        app.run()
+    # The demo has neither columns of its own nor votes.
+    for kind in COLOURS.keys() - {"column", "votes", "source"}:
+        app.selectbox(key="explore.colour").set_value(kind).run()
         assert not app.exception
-        assert kind == "column" or any(f"|{kind}|" in str(one.proto) for one in app.get(PART))
+        assert any(f"|{kind}|" in str(one.proto) for one in app.get(PART))
+
+
+def test_another_label_colours_the_map(ready):
+    app = open_view()
+    label = app.selectbox(key="explore.colour_confidence").options[3]
+    app.selectbox(key="explore.colour_confidence").set_value(label).run()
+    assert any(f"|{label}|" in str(one.proto) for one in app.get(PART))
 
 
 def test_an_unknown_id_is_said_to_be_unknown(ready):
     app = open_view()
-    app.query_params["explore.instance"] = HOSTILE
+    app.text_input(key="explore.written").set_value(HOSTILE).run()
+    assert not app.exception
+    assert "no instance with this id" in shown(app)
+    app.button(key="explore.next").click().run()
+    assert instance(app) == "scene-0000"
+
+
+def test_the_card_follows_what_is_written_pressed_and_chosen(ready):
+    app = open_view()
+    app.text_input(key="explore.written").set_value("scene-0007").run()
+    assert app.query_params["explore.instance"] == "scene-0007"
+    app.button(key="explore.previous").click().run()
+    assert instance(app) == "scene-0006"
+    explained = app.selectbox(key="explore.label")
+    names = candidates(app)["candidate"].tolist()
+    assert explained.options[explained.index] == names[-1]  # the most doubtful
+    last = explained.options[-1]
+    app.selectbox(key="explore.label").set_value(order_of(6)[-1]).run()
+    explained = app.selectbox(key="explore.label")
+    assert explained.options[explained.index] == last
+    assert "not offered" in last
+    voters = app.dataframe(key=f"explore.why.voters.6.{explained.value}").value
+    assert set(voters["is"]) <= {"instance", "label"}
+    assert "was not offered" in shown(app)
+
+
+def order_of(row: int) -> list[int]:
+    return _cells_in_order(explore.explored(workspace_runs()[0]), row)
+
+
+def test_the_neighbours_are_drawn_when_their_tab_is_open(ready):
+    app = open_view()
+    assert not [one for one in app.dataframe if "edge" in one.value]
+    app.session_state["explore.about"] = "Neighbours"
     app.run()
     assert not app.exception
-    assert "no instance with this id" in card(app)["problem"]
+    edges = app.dataframe(key="explore.neighbours.0").value["edge"]
+    assert (np.diff(edges) <= 0).all()
+    assert "Exact, before rounding" not in shown(app)
 
 
 def test_the_chosen_instance_survives_another_part(ready):
@@ -184,10 +233,9 @@ def test_the_chosen_instance_survives_another_part(ready):
     app.query_params["explore.instance"] = "scene-0042"
     app.run()
     for part in ("Labels", "Map"):
-        app.query_params["explore.part"] = part
-        app.run()
+        go_to(app, part)
         assert not app.exception
-    assert card(app)["instance"] == "scene-0042"
+    assert instance(app) == "scene-0042"
 
 
 def test_a_lasso_is_listed_until_it_is_cleared(ready):
@@ -219,7 +267,7 @@ def test_decisions_are_shown_beside_their_candidate(ready):
     )
     app = open_view()
     assert not app.exception
-    assert any("reject" in str(one.proto) for one in app.get(PART))
+    assert "reject" in candidates(app)["decision"].tolist()
 
 
 @pytest.mark.parametrize("shown_graph", ["All candidates", "Resolved labels", "Difference"])
@@ -249,17 +297,15 @@ def test_hostile_names_and_texts_stay_text(workspace):
     finished_run(workspace, data)
     app = open_view()
     for part in ("Labels", "Outside the candidates", "Map"):
-        app.query_params["explore.part"] = part
-        app.run()
+        go_to(app, part)
         assert not app.exception
-    app.query_params["explore.colour"] = "column"
-    app.run()
+    app.selectbox(key="explore.colour").set_value("column").run()
     app.query_params["explore.instance"] = "nobody"
     app.run()
     assert not app.exception
     read_as_markdown = [one.value for kind in (app.markdown, app.caption) for one in kind]
     assert not [text for text in read_as_markdown if "onerror" in text]
-    assert "<img" in card(app)["problem"]
+    assert any("<img" in one.value for one in app.text)
 
 
 def test_the_view_loads_neither_torch_nor_faiss(tmp_path):

@@ -1,20 +1,23 @@
 """The Export view, and that it writes what `plain export` writes."""
 
 import io
+import json
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from app_stages import figures
-from finished_run import finished_run
+from finished_run import finished_run, near_rows
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
 from core.cli import app as command_line
+from core.errors import ExportError
 from core.review import Threshold
 from core.store import Decision
-from plain_app.services import export
+from plain_app.server import launcher
+from plain_app.services import data, export, review, trust
 
 FORMATS = [one for one in export.formats() if one != "datasets" or find_spec("datasets")]
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
@@ -146,6 +149,61 @@ def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_
     assert (tmp_path / "clean.csv").read_text() != "precious"
 
 
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("numbers.csv", "id,time,zip,day,label_a,label_b"),
+        ("texts.csv", "id,text,labels"),
+    ],
+)
+def test_an_uploaded_file_comes_out_with_its_own_columns(stage, tmp_path, name, head):
+    numbers = "{i:04},17000000{i:02},0{i:04},2024-02-{i:02},{a},{b}"
+    texts = '{i:04},"the {i}th text, of {a}",{labels}'
+    lines = [
+        (numbers if name == "numbers.csv" else texts).format(
+            i=i, a=i % 2, b=(i + 1) % 2, labels="a|b" if i % 3 else "b"
+        )
+        for i in range(10, 40)
+    ]
+    content = "\n".join([head, *lines, ""])
+    staged = data.stage(io.BytesIO(content.encode()), name)
+    dataset = data.load(data.store(data.read_staged(staged, None).dataset, name))
+    data.discard(staged)
+    features = dataset.features
+    graph = near_rows(features.toarray() if name == "texts.csv" else features)
+    run_id = finished_run(stage.space, dataset, instance_graph=graph)
+    made = export.outcome(run_id, Threshold(), False)
+    out = export.write(made, tmp_path / "out.csv", "csv").read_text().splitlines()
+    assert out[0].startswith(f"{head},resolved")
+    assert [line.startswith(f"{was},") for was, line in zip(lines, out[1:], strict=True)] == [
+        True
+    ] * 30
+    arguments = [
+        "export",
+        run_id,
+        str(tmp_path / "shell.csv"),
+        "--workspace",
+        str(stage.space.folder),
+    ]
+    assert CliRunner().invoke(command_line, arguments).exit_code == 0
+    assert (tmp_path / "shell.csv").read_text().splitlines() == out
+    preview = export.preview(made, "out.csv", "csv")
+    assert preview[0][1].splitlines() == [one[:400] for one in out[:4]]
+
+
+def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
+    (tmp_path / "clean.csv").mkdir()
+    (tmp_path / "clean.csv" / "mine.txt").write_text("mine")
+    app = open_export(run_id)
+    choose(app, "export.elsewhere", True)
+    choose(app, "export.folder", str(tmp_path))
+    choose(app, "export.force", True)
+    app.button(key="export.write").click().run()
+    assert not app.exception
+    assert any("folder" in one.value for one in app.text)
+    assert (tmp_path / "clean.csv" / "mine.txt").read_text() == "mine"
+
+
 def test_a_folder_that_is_not_there_is_a_message(stage, run_id, tmp_path):
     app = open_export(run_id)
     choose(app, "export.elsewhere", True)
@@ -153,3 +211,91 @@ def test_a_folder_that_is_not_there_is_a_message(stage, run_id, tmp_path):
     app.button(key="export.write").click().run()
     assert not app.exception
     assert any("no such folder" in one.value for one in app.text)
+
+
+@pytest.mark.parametrize("folder", ["~nosuchuser/x", "a\0b", "x" * 5000])
+def test_what_is_no_folder_is_a_message(stage, run_id, folder):
+    made = export.outcome(run_id, Threshold(), False)
+    with pytest.raises(ExportError, match=r"no (such )?folder"):
+        export.write_below(made, folder, "clean.csv", "csv")
+
+
+def test_on_a_shared_server_files_are_written_only_below_allowed_folders(
+    stage, run_id, tmp_path, monkeypatch
+):
+    allowed, other = tmp_path / "exports", tmp_path / "exports-of-others"
+    (allowed / "team").mkdir(parents=True)
+    other.mkdir()
+    (allowed / "link").symlink_to(other)
+    (tmp_path / "way in").symlink_to(allowed / "team")
+    monkeypatch.setenv(launcher.EXPORT_FOLDERS, json.dumps([str(allowed)]))
+    made = export.outcome(run_id, Threshold(), False)
+    for folder in (other, allowed / "link", allowed / ".." / other.name, tmp_path, Path("/"), ""):
+        with pytest.raises(ExportError, match="not open to exports"):
+            export.write_below(made, str(folder), "clean.csv", "csv")
+    assert [one for one in other.iterdir()] == []
+    for at, folder in enumerate((allowed, allowed / "team", tmp_path / "way in")):
+        export.write_below(made, str(folder), f"clean-{at}.csv", "csv")
+    assert len(list(allowed.rglob("*.csv"))) == 3
+
+
+def test_the_page_offers_the_allowed_folders_and_nothing_without_them(
+    stage, run_id, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(launcher.EXPORT_FOLDERS, json.dumps([str(tmp_path)]))
+    app = open_export(run_id)
+    choose(app, "export.elsewhere", True)
+    app.button(key="export.write").click().run()
+    assert (tmp_path / "clean.csv").exists()
+    monkeypatch.setenv(launcher.EXPORT_FOLDERS, "[]")
+    app = open_export(run_id)
+    choose(app, "export.elsewhere", True)
+    assert not [one for one in app.button if one.key == "export.write"]
+    assert not app.exception
+
+
+def test_what_is_kept_for_several_rules_shares_the_decisions(stage):
+    """Every rule and every new decision made a copy of all decisions, a dozen of them kept."""
+    run_id = finished_run(stage.space, stage.dataset)
+    cell = {"instance_id": stage.dataset.ids[0], "fingerprint": stage.dataset.fingerprint}
+    made = []
+    for name in stage.dataset.label_names[:2]:
+        stage.space.decisions.add(Decision(label=name, verdict="keep", annotator="ann", **cell))
+        made.append(export.outcome(run_id, Threshold(), False).results.decisions)
+    assert made[1][0] is made[0][0]
+
+
+def test_without_an_audit_it_exports_and_says_what_it_does_not_know(run_id):
+    app = open_export(run_id)
+    told = " ".join(one.value for one in app.caption)
+    assert "Not audited (0 of 30 random cells" in told
+    assert "rests on the run's word" in told
+    assert "cannot be seen" in told  # the interval of the level, and what would narrow it
+    assert export.packed(export.outcome(run_id, Threshold(), False), "clean.csv", "csv")
+    app.button(key="export.audit_start").click().run()
+    assert not app.exception
+    assert app.session_state["review.order"] == "thirty"
+
+
+def test_after_an_audit_it_says_how_right_what_the_rule_keeps_is(stage, run_id):
+    reviewer, data = review.board(run_id).reviewer, stage.dataset
+    for one in reviewer.questions("thirty"):
+        for at in one.cells:
+            stage.space.decisions.add(
+                Decision(
+                    fingerprint=data.fingerprint,
+                    instance_id=data.ids[one.row],
+                    label=data.label_names[at],
+                    verdict="keep" if data.truth[one.row, at] else "reject",
+                    annotator="ann",
+                    sampled=True,
+                    shown=False,
+                )
+            )
+    found = trust.audited(run_id, Threshold(value=0.6))
+    assert found.is_done
+    app = open_export(run_id)
+    choose(app, "export.cut", 0.6)
+    told = " ".join(one.value for one in app.caption)
+    assert f"({found.n_right} of {found.n_kept})" in told
+    assert "Not audited" not in told

@@ -9,8 +9,8 @@ from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.store import Decision
-from plain_app import readiness
 from plain_app.components.review_parts import PARTS
+from plain_app.server import readiness
 from plain_app.services import review
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
@@ -63,12 +63,22 @@ def test_without_a_name_it_asks_who_decides(open_review):
     assert desk(app)
 
 
-@pytest.mark.parametrize("part", list(PARTS))
-def test_every_part_draws(stage, open_review, part):
+@pytest.mark.parametrize("title", list(PARTS))
+def test_every_part_draws(stage, open_review, title):
     decide(stage, 30)
-    app = open_review(**{"review.part": part})
+    app = part(open_review(), title)
     assert not app.exception
     assert desk(app)
+
+
+def test_the_history_shows_an_answer_of_an_offline_desk_as_late(stage, open_review):
+    cell = {"instance_id": stage.dataset.ids[0], "label": stage.dataset.label_names[0]}
+    moments = {"time": "2026-01-02T03:04:05+00:00", "received": "2026-01-02T05:04:05+00:00"}
+    fields = {"fingerprint": stage.dataset.fingerprint, "verdict": "keep", "annotator": "ann"}
+    stage.space.decisions.add(Decision(**cell, **moments, **fields))
+    app = part(open_review(), "History")
+    assert not app.exception
+    assert any("2 h 00 min late" in one.value.to_string() for one in app.dataframe)
 
 
 def test_the_figures_count_decisions_and_undo_takes_ten_answers_back(stage, open_review):
@@ -100,8 +110,7 @@ def test_the_overlap_is_stored_for_everyone(open_review):
 
 
 def part(app: AppTest, title: str) -> AppTest:
-    app.query_params["review.part"] = title
-    return app.run()
+    return app.segmented_control(key="review.part").set_value(title).run()
 
 
 def test_a_run_without_weights_cannot_be_retrained_and_says_so(stage, open_review):
@@ -181,3 +190,72 @@ def test_a_filter_under_more_is_seen_and_taken_back(open_review):
     app.button(key="review.unfilter").click().run()
     assert not app.exception
     assert '"states"' not in desk_settings(app)
+
+
+def audit(stage, count: int) -> None:
+    """Answer the first of the thirty random cells blind, as the truth says."""
+    reviewer, data = review.board(stage.run_id).reviewer, stage.dataset
+    cells = [(one.row, at) for one in reviewer.questions("thirty") for at in one.cells]
+    stage.space.decisions.add_many(
+        Decision(
+            fingerprint=data.fingerprint,
+            instance_id=data.ids[row],
+            label=data.label_names[label],
+            verdict="keep" if data.truth[row, label] else "reject",
+            annotator="ann",
+            confidence=float(reviewer.confidences[row, label]),
+            sampled=True,
+            shown=False,
+        )
+        for row, label in cells[:count]
+    )
+
+
+def words(app) -> str:
+    return " ".join(one.value for one in (*app.caption, *app.info, *app.markdown))
+
+
+def test_an_audit_is_begun_goes_on_and_ends_with_an_interval(stage, open_review):
+    app = open_review()
+    assert "audit 0 of 30" in words(app)
+    assert "thirty random answers would tell" in words(app)
+    app.button(key="review.audit_start").click().run()
+    assert not app.exception
+    assert '"order": "thirty"' in desk_settings(app)
+    audit(stage, 12)
+    assert "audit 12 of 30" in words(app.run())
+    audit(stage, 30)
+    app.run()
+    assert "Audited: by 30 random answers" in words(app)
+    app.button(key="review.audit_back").click().run()
+    assert '"order": "worth"' in desk_settings(app)
+
+
+def test_whoever_follows_every_proposal_is_told_and_offered_blind_mode(stage, open_review):
+    reviewer, data = review.board(stage.run_id).reviewer, stage.dataset
+    questions = reviewer.questions("doubtful", limit=60)
+    cells = [(one.row, at) for one in questions for at in one.cells][:60]
+    stage.space.decisions.add_many(
+        Decision(
+            fingerprint=data.fingerprint,
+            instance_id=data.ids[row],
+            label=data.label_names[label],
+            verdict="keep" if reviewer.confidences[row, label] >= 0.5 else "reject",
+            annotator="ann",
+            confidence=float(reviewer.confidences[row, label]),
+        )
+        for row, label in cells
+    )
+    app = open_review()
+    assert "are what the run proposes" in words(app)
+    app.button(key="review.go_blind").click().run()
+    assert not app.exception
+    assert '"blind": true' in desk_settings(app)
+    assert "are what the run proposes" not in words(open_review("bob"))
+
+
+def test_random_cells_can_be_asked_with_the_proposal_in_sight(open_review):
+    app = open_review()
+    assert '"show_random"' not in desk_settings(app)
+    app.session_state["review.blind_random"] = False
+    assert '"show_random": true' in desk_settings(app.run())

@@ -1,7 +1,5 @@
 """The Tune page in all its states: the lens, a new study, a study at work and one that ended."""
 
-import json
-
 import numpy as np
 import pytest
 import streamlit as st
@@ -9,8 +7,8 @@ from app_stages import STATES, figures, texts
 from finished_run import finished_run
 
 from core import tuning
-from core.config import PlainConfig
-from core.results import keep_neighbors
+from core.engine.config import PlainConfig
+from core.runs.results import keep_neighbors
 from core.store import Decision
 from core.tuning import StudySettings
 from core.tuning.search import work
@@ -46,8 +44,7 @@ def searched(stage, small_demo):
 
 def search_page(open_app, study_id: str = ""):
     app = open_app("tune")
-    app.query_params["tune.part"] = "Search"
-    app.run()
+    app.segmented_control(key="tune.part").set_value("Search").run()
     if study_id:
         app.selectbox(key="tune.study").set_value(study_id).run()
     assert not app.exception
@@ -60,8 +57,8 @@ def test_every_state_draws(stage, open_app, monkeypatch, state, part):
     monkeypatch.setattr(lens, "neighbors_standing", lambda *_: "failed")
     stage.set(state)
     app = open_app("tune")
-    app.query_params["tune.part"] = part
-    app.run()
+    if state != "empty":
+        app.segmented_control(key="tune.part").set_value(part).run()
     assert not app.exception
     assert not app.error
 
@@ -79,10 +76,22 @@ def test_a_moved_slider_shows_what_changes_and_which(ready, open_app):
     assert not app.exception
     seen = lens.see(lens.desk(ready.run_id), {"threshold": 40})
     assert figures(app)["change sides"] == f"{len(seen.effect.changed):,}" != "0"
-    listed = next(one.proto for one in app.get("bidi_component") if one.key == "tune.cells")
-    (table,) = json.loads(listed.json)["tables"]
-    assert len(table["rows"]) == min(40, len(seen.effect.changed))
-    assert all(ready.run_id in address for *_, (_, address) in table["rows"])
+    table = app.dataframe(key="tune.cells").value
+    assert len(table) == min(40, len(seen.effect.changed))
+    assert table["explore"].str.contains(ready.run_id).all()
+
+
+def test_a_chosen_row_or_a_written_id_is_shown_along_the_setting(ready, open_app):
+    app = open_app("tune")
+    app.session_state["tune.places"] = (ready.run_id, {"threshold": 40})
+    app.run()
+    app.session_state["tune.cells"] = {"selection": {"rows": [2], "columns": [], "cells": []}}
+    app.run()
+    assert not app.exception
+    app.text_input(key="tune.instance").set_value("nobody").run()
+    assert "no instance with this id" in texts(app)
+    app.text_input(key="tune.instance").set_value(ready.dataset.ids[3]).run()
+    assert "tune.sweep" in [one.key for one in app.get("echarts_chart")]
 
 
 def test_settings_that_do_not_go_together_are_refused_beside_the_sliders(ready, open_app):
@@ -113,8 +122,8 @@ def test_decisions_show_how_well_a_setting_agrees(ready, open_app, small_demo):
 
 def test_a_run_starts_from_the_lens(ready, open_app, monkeypatch):
     launched = []
-    monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
     app = open_app("tune")
     stops = lens.desk(ready.run_id).stops
     app.session_state["tune.places"] = (ready.run_id, {"k": 20, "alpha": 5})
@@ -214,8 +223,8 @@ def test_a_study_without_a_finished_trial_waits(stage, open_app, small_demo):
 
 
 def test_a_link_opens_a_trial_as_the_run_it_stands_for(searched, stage, open_app, monkeypatch):
-    monkeypatch.setattr("core.worker.launch", lambda space, run_id: None)
-    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: None)
+    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
     study = tuning.read_study(stage.space, searched)
     for _ in range(2):  # the second time the same run is opened
         app = search_page(open_app, searched)

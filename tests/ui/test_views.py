@@ -5,11 +5,14 @@ from io import BytesIO
 
 import pandas as pd
 import pytest
-from app_stages import EPOCHS, STATES, texts
+from app_stages import ELSEWHERE, EPOCHS, STATES, texts
+from finished_run import finished_run
 
-from core.config import PlainConfig
-from plain_app.components import ahead
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.store import files
 from plain_app.components.choices import Choice, is_offered
+from plain_app.services import review
 
 VIEWS = ("data", "train", "review", "export")
 SECTIONS = (
@@ -51,13 +54,20 @@ def test_every_view_draws_every_state(stage, open_app, view, state):
     assert not app.error
 
 
-@pytest.mark.parametrize("state", ["running", "finished", "failed"])
+@pytest.mark.parametrize("view", [*VIEWS, "explore", "compare", "tune"])
+def test_every_view_says_which_machine_has_the_files(stage, open_app, view):
+    stage.set("elsewhere")
+    app = open_app(view)
+    assert not app.exception
+    assert view in ("compare", "tune") or f"files are on {ELSEWHERE}" in texts(app)
+
+
+@pytest.mark.parametrize("state", ["running", "interrupted", "failed"])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_section_of_a_run_draws(stage, open_app, state, section):
     stage.set(state)
     app = open_app("train")
-    app.query_params["train.section"] = section
-    app.run()
+    app.segmented_control(key="train.section").set_value(section).run()
     assert not app.exception
 
 
@@ -82,7 +92,7 @@ def test_without_data_train_says_what_to_do(stage, open_app):
 
 
 def test_the_demo_is_one_click(stage, open_app, monkeypatch, small_demo):
-    monkeypatch.setattr("core.demo.load_demo", lambda: small_demo)
+    monkeypatch.setattr("core.data.demo.load_demo", lambda: small_demo)
     app = open_app()
     app.button(key="data.demo").click().run()
     assert not app.exception
@@ -110,6 +120,23 @@ def test_a_changed_role_is_read_anew(stage, open_app):
     assert (row.n_features, row.n_labels) == (1, 2)
 
 
+def test_an_upload_on_a_full_disk_is_a_message_and_leaves_nothing(stage, open_app):
+    resource = pytest.importorskip("resource")
+    app, incoming = open_app(), stage.space.folder / "incoming"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, hard))
+    try:
+        app = upload(app, "large.csv", b"0" * 2**22)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not app.exception
+    assert any("disk is full" in one.value for one in app.text)
+    assert list(incoming.iterdir()) == []
+    app = app.file_uploader(key="data.upload_1").upload("sea.csv", good_csv(), "text/csv").run()
+    assert not any("disk is full" in one.value for one in app.text)
+    assert len(list(incoming.iterdir())) == 1
+
+
 def test_a_bad_upload_shows_all_problems_and_stores_nothing(stage, open_app):
     flags, numbers = ["0", "1"] * 30, [str(i / 7) for i in range(60)]
     flags[7], numbers[9], numbers[11] = "maybe", "inf", "many"
@@ -129,6 +156,23 @@ def test_a_file_that_was_not_understood_is_mapped_by_hand(stage, open_app):
     assert not app.exception
     app.button(key="data.load").click().run()
     assert [row.n_labels for row in stage.space.datasets()] == [2]
+
+
+def test_views_of_raters_are_asked_about_in_plain_words(stage, open_app):
+    ids = [i // 2 for i in range(40)]
+    texts_ = [f"item {i} with some words" for i in ids]
+    rows = {"id": ids, "text": texts_, "labels": ["sea;sky", "sky"] * 20}
+    app = upload(open_app(), "views.csv", csv(**rows, colour=["red", "blue"] * 20))
+    question = app.radio(key="data.map_row")
+    assert (question.label, question.value) == ("What is one row?", "item")
+    question.set_value("view").run()
+    assert not app.exception
+    app.selectbox(key="data.map_source").set_value("colour").run()
+    app.button(key="data.load").click().run()
+    (row,) = stage.space.datasets()
+    votes = stage.space.load_dataset(row.fingerprint).votes
+    assert (row.n_instances, votes.sources) == (20, ("blue", "red"))
+    assert stage.space.mapping(row.fingerprint).row == "view"
 
 
 def test_what_is_not_a_table_at_all_is_a_message(stage, open_app):
@@ -167,8 +211,8 @@ def test_candidates_are_made_from_clean_labels(stage, open_app):
 
 def test_start_uses_the_form(stage, open_app, monkeypatch):
     launched = []
-    monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
     stage.set("loaded")
     app = opened(open_app("train"), "train.settings")
     app.number_input(key="train.alpha").set_value(0.5).run()
@@ -210,7 +254,7 @@ def test_pause_and_stop_reach_the_run(stage, open_app):
 
 def test_an_interrupted_run_offers_resume(stage, open_app, monkeypatch):
     launched = []
-    monkeypatch.setattr("core.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
     stage.set("interrupted")
     app = open_app("train")
     app.button(key="train.resume").click().run()
@@ -234,11 +278,12 @@ def test_delete_can_be_undone(stage, open_app):
     assert app.session_state["frame.run"] == stage.run_id
 
 
-def test_marked_runs_are_deleted_together_and_restored_together(stage, open_app):
+def test_chosen_runs_are_deleted_together_and_restored_together(stage, open_app):
     stage.set("finished")
     other = stage.space.runs.create(stage.dataset.fingerprint, PlainConfig(), "other").id
     app = open_app("train")
-    app.session_state["train.marked"] = {stage.run_id, other}
+    key = next(one.key for one in app.dataframe if (one.key or "").startswith("train.runs"))
+    app.session_state[key] = {"selection": {"rows": [0, 1], "columns": [], "cells": []}}
     app.run()
     assert app.button(key="train.compare").label == "Compare 2"
     app.button(key="train.delete_marked").click().run()
@@ -260,10 +305,8 @@ def test_a_run_is_renamed_and_noted(stage, open_app):
 
 
 def test_the_scrubber_goes_to_any_epoch(stage, open_app):
-    stage.set("finished")
-    app = open_app("train")
-    app.query_params["train.section"] = "Confidences"
-    app.run()
+    stage.set("failed")  # has a history, and nothing that could be lost
+    app = confidences(open_app)
     assert epoch_shown(app) == EPOCHS
     app.session_state["train.scrubbed"] = 3
     app.run()
@@ -271,27 +314,36 @@ def test_the_scrubber_goes_to_any_epoch(stage, open_app):
     assert epoch_shown(app) == 3
 
 
+def confidences(open_app):
+    app = open_app("train")
+    return app.segmented_control(key="train.section").set_value("Confidences").run()
+
+
 def epoch_shown(app) -> int:
-    charts = " ".join(str(one.proto) for one in app.get("bidi_component"))
+    charts = " ".join(str(one.proto) for one in app.get("echarts_chart"))
     return int(re.search(r"Confidences at epoch (\d+)", charts)[1])
 
 
 def test_playing_goes_from_epoch_to_epoch(stage, open_app):
-    stage.set("finished")
-    app = open_app("train")
-    app.query_params["train.section"] = "Confidences"
-    app.run()
-    app.session_state["train.play"] = True
-    app.run()
+    stage.set("failed")  # has a history, and nothing that could be lost
+    app = confidences(open_app)
+    app.toggle(key="train.play").set_value(True).run()
     first = epoch_shown(app)
     app.run()
     assert not app.exception
     assert epoch_shown(app) == first + 1
 
 
-def test_the_scripts_to_load_ahead_are_there():
-    found = ahead.scripts()
-    assert [name.split(".")[0] for name in found] == list(ahead.ELEMENTS)
+def test_confidences_of_one_label_and_of_two_epochs(stage, open_app):
+    stage.set("failed")
+    app = confidences(open_app)
+    label = stage.dataset.label_names[1]
+    app.selectbox(key="train.label").set_value(label).run()
+    assert f"{stage.dataset.candidates[:, 1].sum():,} of" in texts(app)
+    app.segmented_control(key="train.section").set_value("Two epochs").run()
+    app.slider(key=f"train.two.{EPOCHS}").set_value((3, 3)).run()
+    assert not app.exception
+    assert "0 cells differ" in texts(app)
 
 
 @pytest.mark.parametrize(
@@ -321,3 +373,24 @@ def test_only_what_is_offered_can_be_chosen(kind, value, can):
     one = Choice("run", "Run", [("a", "A"), ("b", "B")], "a", kind)
     assert is_offered(one, value) == can
     assert not is_offered(one._replace(is_fixed=True), value)
+
+
+def test_an_ended_run_offers_an_audit_and_data_tells_its_interval(stage, open_app):
+    stage.run_id = finished_run(stage.space, stage.dataset)
+    level = review.board(stage.run_id).reviewer.level
+    app = open_app("train")
+    assert "audit 0 of 30" in texts(app)
+    assert level.sentence in texts(app)
+    app.button(key="train.audit_start").click().run()
+    assert not app.exception
+    assert app.session_state["review.order"] == "thirty"
+    folder = stage.space.runs.folder(stage.run_id)
+    files.write_array(folder / "level.npy", level.to_array())
+    assert level.sentence in texts(open_app("data"))
+
+
+def test_before_any_run_data_says_that_the_level_is_unknown(stage, open_app):
+    data = stage.dataset
+    stage.dataset = CandidateDataset(data.features, data.candidates, data.label_names, data.ids)
+    stage.set("loaded")
+    assert "unknown until trained" in texts(open_app("data"))

@@ -1,6 +1,5 @@
 """What the format tests share: the shared data, odd data sets, and what "identical" means."""
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.formats import npz
+from core.review import Resolution
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 DATA_FILES = sorted(DATA.glob("*.npz")) if DATA.is_dir() else []
@@ -23,25 +23,14 @@ each_shared_file = pytest.mark.parametrize(
 )
 
 
-@dataclass(frozen=True)
-class Resolution:
-    """A stand-in for what `core.review` hands to writers."""
-
-    labels: Any
-    confidences: Any
-    reasons: Any
-    reason_texts: tuple[str, ...] = field(
-        default=("not a candidate", "confident", "below threshold")
-    )
-
-
 def resolution_of(dataset: CandidateDataset, seed: int = 0) -> Resolution:
     """Resolve at random: about half of the candidates are kept."""
     confidences = np.random.default_rng(seed).random(dataset.candidates.shape, dtype=np.float32)
     confidences *= dataset.candidates
     labels = (confidences > 0.5).astype(np.uint8)
     reasons = (dataset.candidates * (2 - labels)).astype(np.uint8)
-    return Resolution(labels, confidences, reasons)
+    texts = ("not a candidate", "confident", "below threshold")
+    return Resolution(labels, confidences, reasons, texts, 1 - confidences)
 
 
 def dense(features: Any) -> Any:

@@ -143,7 +143,7 @@ def mat_read(path: Path) -> None:
 
 def decode_here(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
     try:
-        matlab_decoder.convert(path, target, wanted)
+        matlab_decoder.convert(path, target, wanted, matlab_decoder.Budget(2**29))
     except Exception as error:  # as the child does
         refuse(f"the .mat file cannot be read: {error}", "")
 

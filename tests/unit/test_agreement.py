@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from core.review import disagreements, measure_agreement
-from core.review.agreement import cohen_kappa, krippendorff_alpha
+from core.review import disagreements, measure_agreement, self_agreement
+from core.review.agreement import (
+    REPEAT_AFTER,
+    REPEAT_EVERY,
+    cohen_kappa,
+    krippendorff_alpha,
+    may_repeat,
+)
 
 
 @dataclass
@@ -16,6 +22,7 @@ class Said:
     annotator: str = "ann"
     time: str = ""
     adjudicates: bool = False
+    shown: bool = True
 
 
 def test_alpha_of_the_example_in_krippendorffs_text():
@@ -73,3 +80,31 @@ def test_nothing_can_be_told_where_nobody_shares_a_cell():
     (whole,) = measure_agreement({"ann": [Said("1", "cat", "keep")], "bob": []})
     assert np.isnan([whole.alpha, whole.kappa]).all()
     assert disagreements({"ann": [Said("1", "cat", "keep")]}) == []
+
+
+def test_blind_answers_to_cells_that_came_back_are_compared_with_those_before():
+    def again(name, verdict, **more):
+        return Said(name, "x", verdict, shown=False, **more)
+
+    history = [
+        *(Said(name, "x", "keep") for name in "abcdef"),
+        again("a", "keep"),
+        again("b", "reject"),
+        again("c", "reject"),
+        again("c", "undo"),  # the comparison is taken back too
+        again("d", "keep", annotator="bob"),  # another person's first answer
+        Said("e", "x", "reject"),  # changed, not asked again
+        again("f", "unsure"),
+    ]
+    (found,) = self_agreement(history)
+    assert (found.annotator, found.n_repeated, found.n_same) == ("ann", 2, 1)
+    assert 0.05 < found.low < 0.5 < found.high < 0.95
+
+
+def test_one_instance_in_twenty_comes_back_and_none_of_the_last():
+    made = [Said(str(at), "x", "keep") for at in range(REPEAT_AFTER + 10)]
+    assert may_repeat(made[: REPEAT_EVERY - 1], ()) == []
+    assert may_repeat(made[:REPEAT_AFTER], ()) == []
+    assert may_repeat(made, ()) == [str(at) for at in range(10)]
+    assert may_repeat(made, {"3"}) == [str(at) for at in range(10) if at != 3]
+    assert may_repeat(made, {"3", "4"}) == []

@@ -4,9 +4,9 @@ from finished_run import near_rows
 from scipy.stats import binom
 
 from core.bench.effort import Answer
-from core.dataset import CandidateDataset
-from core.graphs import build_label_graph
-from core.propagation import Propagator
+from core.data.dataset import CandidateDataset
+from core.engine.graphs import build_label_graph
+from core.engine.propagation import Propagator
 from core.review import Reviewer, auto_resolve, clicks_left, contradictions, remaining_false
 from core.review.audit import _fewest_with, _lower_bound
 

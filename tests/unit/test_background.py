@@ -1,77 +1,22 @@
-"""A run rests while somebody waits for a screen, and works between."""
+"""Background work gives way, ends cleanly and gives memory back."""
 
 import json
 import os
 import subprocess
 import sys
-from time import perf_counter, time
+from time import sleep
 
+import psutil
 import pytest
 
-from core import background
-
-
-@pytest.fixture
-def rests(monkeypatch):
-    """How often a run looked whether to go on; sleeping makes the clock go, nothing else does."""
-    clock = [1000.0]
-    monkeypatch.setattr(background, "time", lambda: clock[0])
-    monkeypatch.setattr(
-        background, "sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds)
-    )
-    return clock
-
-
-def asked(folder, at: float) -> None:
-    background.ask_for_quiet(folder)
-    os.utime(folder / "quiet", (at, at))
-
-
-def test_a_run_rests_until_the_moment_is_over(tmp_path, rests):
-    asked(tmp_path, 999.9)
-    background.Rest(tmp_path).take()
-    assert rests[0] == pytest.approx(999.9 + background.QUIET_SECONDS, abs=0.03)
-
-
-@pytest.mark.parametrize("at", [None, 900.0, 1100.0], ids=["never", "long ago", "another clock"])
-def test_a_run_goes_on_at_once_when_nobody_waits(tmp_path, rests, at):
-    if at is not None:
-        asked(tmp_path, at)
-    background.Rest(tmp_path).take()
-    assert rests[0] == 1000
-
-
-def test_a_run_works_between_its_rests_however_often_it_is_asked(tmp_path, rests):
-    rest, worked = background.Rest(tmp_path), 0.0
-    while rests[0] < 1010:
-        asked(tmp_path, rests[0])
-        before = rests[0]
-        rest.take()
-        if rests[0] == before:
-            rests[0] += 0.01
-            worked += 0.01
-    assert 0.2 < worked / 10 < 0.4
-
-
-def test_what_is_asked_now_is_heard_now(tmp_path, monkeypatch):
-    monkeypatch.setattr(background, "QUIET_SECONDS", 0.1)
-    background.ask_for_quiet(tmp_path)
-    begin = perf_counter()
-    background.Rest(tmp_path).take()
-    assert perf_counter() - begin > 0.05
-    assert abs((tmp_path / "quiet").stat().st_mtime - time()) < 5
-
-
-def test_a_folder_that_is_gone_is_no_error(tmp_path):
-    background.ask_for_quiet(tmp_path / "gone")
-    background.Rest(tmp_path / "gone").take()
+from core.runs import processes as background
 
 
 @pytest.mark.parametrize("own_session", [True, False])
 def test_background_work_gives_way_and_leaves_a_shared_session_alone(own_session):
     code = """if True:
         import json, os, pathlib
-        from core import background
+        from core.runs import processes as background
 
         def nicenesses():  # of the process; of its session, where the system groups by sessions
             group = pathlib.Path("/proc/self/autogroup")
@@ -92,3 +37,37 @@ def test_background_work_gives_way_and_leaves_a_shared_session_alone(own_session
     (nice, session), (nice_now, session_now) = json.loads(done.stdout)
     assert nice_now - nice == 7
     assert session_now == (["7"] if session and own_session else session)
+
+
+def test_processes_that_ended_leave_the_table_of_processes(tmp_path):
+    def start():
+        return background.start("no-such-command", log=tmp_path / "words.log")
+
+    first = start()
+    process = psutil.Process(first.pid)
+    while process.status() != psutil.STATUS_ZOMBIE:
+        sleep(0.05)
+    last = start()
+    assert not psutil.pid_exists(first.pid)
+    last.wait()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc")
+def test_large_arrays_that_were_freed_are_given_back():
+    script = """
+import sys, numpy, psutil
+from core.runs import processes as background
+if sys.argv[1] == "returned":
+    background.return_memory()
+numpy.ones(1 << 19)  # the first that is freed raises the limit of what comes from the heap
+before = psutil.Process().memory_info().rss
+pairs = [(numpy.ones(1 << 18), bytes(40_000)) for _ in range(100)]  # 2 MB beside something small
+kept = [small for _, small in pairs]
+del pairs
+print((psutil.Process().memory_info().rss - before) / 2e8)
+"""
+    held = {}
+    for case in ("as it is", "returned"):
+        command = [sys.executable, "-c", script, case]
+        held[case] = float(subprocess.run(command, capture_output=True, text=True).stdout)
+    assert held["returned"] < held["as it is"] / 5

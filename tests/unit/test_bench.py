@@ -1,13 +1,18 @@
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from core.bench import disambiguation, effort, report, speed
+from core.bench import disambiguation, effort, finding, harm, report, speed
 from core.bench.data import clusters
 from core.bench.reference import Reference
-from core.config import PlainConfig
-from core.dataset import CandidateDataset
-from core.network import Standardizer
-from core.trainer import PlainTrainer
+from core.cli import app as command_line
+from core.data.dataset import CandidateDataset
+from core.data.noise import false_share_candidates
+from core.engine.config import PlainConfig
+from core.engine.network import Standardizer
+from core.engine.trainer import PlainTrainer
+from core.errors import ConfigError, PlainError
+from core.methods.cleanlab_scores import self_confidence
 
 
 def test_the_reference_computes_the_same_pseudo_labels_as_the_engine():
@@ -80,7 +85,7 @@ def test_single_decisions_are_timed():
 
 
 def test_disambiguation_scores_all_methods_on_the_same_candidates():
-    one = clusters(150, 8, 5)
+    one = clusters(600, 8, 5)
     methods = [name for name in disambiguation.METHODS if not name.startswith("cleanlab")]
     results = list(disambiguation.run([one], ["2", "confusable"], methods, 0, lambda _: None))
     assert {result["noise"] for result in results} == {"r=2", "confusable"}
@@ -90,14 +95,14 @@ def test_disambiguation_scores_all_methods_on_the_same_candidates():
     assert by_name["label frequency"]["macro_auc"] == 0.5
     assert by_name["studio + 200"]["ece"] < 0.1
     tables = report.disambiguation_tables(results, "")
-    assert [title for title, _ in tables] == ["150x8x5, r=2", "150x8x5, confusable"]
+    assert [title for title, _ in tables] == ["600x8x5, r=2", "600x8x5, confusable"]
 
 
 def test_cleanlabs_self_confidence_is_the_probability_of_the_candidate():
     pytest.importorskip("cleanlab")
     case = next(disambiguation.Case.all_of(clusters(60, 8, 4), ["1"], 0))
     probabilities = np.random.default_rng(0).random(case.candidates.shape)
-    found = disambiguation._self_confidence(case, probabilities)
+    found = self_confidence(case.candidates, probabilities)
     offered = case.candidates > 0
     assert np.allclose(found[offered], probabilities[offered])
 
@@ -118,8 +123,51 @@ def test_cleanlabs_order_is_cleanlabs():
 
     one = clusters(120, 6, 4, seed=1)
     data = CandidateDataset(one.X, one.noisy(1, seed=0), truth=one.truth)
-    reviewer = effort._trained(data, PlainConfig(epochs=2), 0)
+    reviewer = effort.trained_reviewer(data, PlainConfig(epochs=2), 0)
     given = [np.flatnonzero(row).tolist() for row in data.candidates]
     theirs = get_label_quality_scores_per_class(given, reviewer.confidences.astype(float))
     ours = effort._fixed_orders(reviewer, 0)["cleanlab"]
     np.testing.assert_allclose(theirs[reviewer.offered], ours[reviewer.offered], atol=1e-6)
+
+
+def test_harm_compares_labels_as_given_with_resolved_ones():
+    results = list(
+        harm.run([clusters(400, 8, 5)], ["uniform"], [0.0, 0.2], ["studio"], 0, lambda _: None)
+    )
+    assert [round(one["false_share"], 2) for one in results] == [0.0, 0.2]
+    assert results[0]["given"] == 1
+    for one in results:
+        assert one["studio"] >= -0.005
+        assert one["low"] <= one["false_share"] <= one["high"]
+        assert one["answered"] >= one["studio"] - 0.002
+        assert one["ece_answered"] < 0.1
+    assert len(report.harm_tables(results, ["studio"])[0][1]) == 3
+
+
+@pytest.mark.parametrize("like", [None, "weighted"])
+def test_a_share_of_false_candidates_is_that_share(like):
+    truth = np.random.default_rng(0).random((300, 6)) < 0.2
+    weight = None if like is None else np.random.default_rng(1).random(truth.shape)
+    made = false_share_candidates(truth, 0.35, 0, weight) > 0
+    assert made[truth].all()
+    assert 1 - truth[made].mean() == pytest.approx(0.35, abs=0.005)
+    with pytest.raises(ConfigError):
+        false_share_candidates(truth, 1.0)
+
+
+def test_false_labels_are_found_sooner_than_at_random():
+    pytest.importorskip("cleanlab")
+    made = clusters(400, 12, 4, seed=2)
+    (result,) = finding.run([made], 0.1, "paper", 0, lambda _: None)
+    counts = result["decisions"]
+    assert result["n_false"] == round(result["n_cells"] * 0.1)
+    assert set(counts) >= {"ours", "ours, as trained", "cleanlab", "cleanlab, by instance"}
+    assert result["n_false"] * 0.9 <= counts["ours"]["0.9"] < counts["random"]["0.9"]
+    assert all(one["0.5"] <= one["0.75"] <= one["0.9"] for one in counts.values())
+    table = report.finding_table([result])
+    assert len(table) == 1 + len(counts)
+
+
+def test_the_share_to_be_found_must_be_one():
+    done = CliRunner().invoke(command_line, ["bench", "effort", "--noise", "5-20%"])
+    assert isinstance(done.exception, PlainError)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from core.config import PRESETS, PlainConfig
+from core.engine.config import PRESETS, PlainConfig
 from plain_app.charts import curves, distinct, distribution, evolution, meanings
 from plain_app.charts.instance_map import inside_polygon
 from plain_app.charts.reliability import reliability_option, reliability_points
@@ -76,7 +76,7 @@ def test_names_stay_distinct_when_shortened():
 
 
 def test_curves_take_values_that_are_not_numbers():
-    from core.events import EpochRecord, Objective
+    from core.engine.events import EpochRecord, Objective
 
     terms = Objective(prediction=float("nan"), candidates=1, instance_graph=1, label_graph=1)
     record = EpochRecord(

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.checks import Summary, check, estimate_noise, summarize
-from core.dataset import CandidateDataset
+from core.data.checks import Summary, check, estimate_noise, summarize
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, Problem
 
 
@@ -39,6 +39,25 @@ def test_labels_never_or_always_offered_are_named() -> None:
     problems = found(dataset(candidates=candidates, label_names=["a", "b", "c"]))
     assert [one.column for one in problems["no instance has this label"]] == ["b"]
     assert [one.column for one in problems["every instance has this label"]] == ["a"]
+
+
+def test_labels_that_read_the_same_are_pointed_out_in_one_line() -> None:
+    names = [
+        "Sea",
+        "sea ",
+        "caf\u00e9",
+        "cafe\u0301",
+        "blue  sky",
+        "blue\u00a0sky",
+        "Strasse",
+        "tree",
+    ]
+    candidates = np.eye(8, dtype=np.uint8)[np.arange(40) % 8]
+    (problem,) = check(dataset(candidates=candidates, label_names=names))
+    assert problem.message.startswith("3 labels are written in several ways")
+    assert problem.value is not None
+    assert problem.value.startswith("'Sea' (5) / 'sea ' (5); ")
+    assert not problem.fatal
 
 
 def test_instances_without_candidates_are_counted_beyond_twenty() -> None:
@@ -127,6 +146,7 @@ def test_summary_is_json_and_says_the_sizes() -> None:
     assert (again.candidates_min, again.candidates_max) == (1, 2)
     assert again.noise == pytest.approx(13 / 53)
     assert not again.noise_is_estimate
+    assert again.noise_sentence == "25%, counted with the truth"
     assert set(again.label_frequencies) == {"a", "b", "ü"}
 
 
@@ -145,7 +165,11 @@ def test_noise_at_random_is_estimated(noise: float) -> None:
     data, false = clusters(noise)
     estimate = estimate_noise(data)
     assert estimate == pytest.approx(false, abs=0.1)
-    assert summarize(data).noise_is_estimate
+    summary = summarize(data)
+    assert summary.noise_is_estimate
+    assert summary.noise is None  # features give a bound, no figure
+    assert summary.noise_high == estimate
+    assert f"at most about {estimate:.0%}" in summary.noise_sentence
 
 
 def test_noise_of_little_data_is_not_estimated() -> None:

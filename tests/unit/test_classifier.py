@@ -1,4 +1,8 @@
+import pickle
+
+import joblib
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -6,9 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
-from core.config import PlainConfig
-from core.errors import ConfigError, DatasetError
+from core.engine.config import PlainConfig
+from core.errors import ConfigError
 from core.methods import PlainClassifier
 
 
@@ -54,5 +59,56 @@ def test_mistakes_are_clear_errors(demo):
     with pytest.raises(NotFittedError):
         PlainClassifier().predict(demo.features)
     model = PlainClassifier(epochs=1).fit(demo.features, demo.candidates)
-    with pytest.raises(DatasetError, match="256 features"):
+    with pytest.raises(ValueError, match="256 features"):
         model.predict(demo.features[:, :5])
+
+
+NOT_ALIKE = {
+    name: "its target is of another kind: numbers of classes, not one 0/1 column per label"
+    for name in (
+        "check_estimators_dtypes",
+        "check_estimator_sparse_array",
+        "check_estimator_sparse_matrix",
+        "check_classifier_data_not_an_array",
+        "check_classifiers_classes",
+        "check_classifiers_one_label",
+        "check_classifiers_regression_target",
+        "check_classifiers_train",
+        "check_classifier_not_supporting_multiclass",
+        "check_fit2d_1feature",
+    )
+} | {"check_classifier_multioutput": "labels are cut at the setting `threshold`, not at a half"}
+
+
+def test_scikit_learns_own_checks_pass_but_for_named_ones():
+    model = PlainClassifier("paper", epochs=1, device="cpu")
+    told = check_estimator(model, on_fail=None, expected_failed_checks=NOT_ALIKE)
+    wrong = [one["check_name"] for one in told if one["status"] == "failed"]
+    assert wrong == []
+    assert {one["check_name"] for one in told if one["status"] == "xfail"} == set(NOT_ALIKE)
+
+
+@pytest.mark.parametrize("preset", ["studio", "paper"])
+def test_a_fitted_model_and_a_search_survive_pickle_and_joblib(demo, tmp_path, preset):
+    X, Y = demo.features[:120], demo.candidates[:120]
+    search = GridSearchCV(
+        PlainClassifier(preset, epochs=1), {"alpha": [0.1]}, cv=2, scoring="f1_micro"
+    ).fit(X, Y)
+    wanted = search.best_estimator_.predict_proba(X)
+    again = pickle.loads(pickle.dumps(search))
+    assert np.array_equal(again.best_estimator_.predict_proba(X), wanted)
+    joblib.dump(search, tmp_path / "search.joblib")
+    kept = joblib.load(tmp_path / "search.joblib")
+    assert np.array_equal(kept.best_estimator_.predict_proba(X), wanted)
+
+
+def test_names_of_features_are_learned_and_their_order_is_held(demo):
+    table = pd.DataFrame(demo.features[:100, :4], columns=["a", "b", "c", "d"])
+    model = PlainClassifier(epochs=1).fit(table, y=demo.candidates[:100])
+    assert list(model.feature_names_in_) == ["a", "b", "c", "d"]
+    assert model.n_features_in_ == 4
+    assert model.predict(table).dtype == np.int64
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(table[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match="requires y"):
+        PlainClassifier().fit(table)

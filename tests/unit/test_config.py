@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from core.config import PRESETS, PlainConfig
+from core.engine.config import PRESETS, PlainConfig
 from core.errors import ConfigError, PlainError
 
 

@@ -5,16 +5,16 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-import core.network as network_module
-from core.config import PlainConfig
-from core.crossfit import CrossFit
-from core.ensemble import Ensemble
+import core.engine.network as network_module
+from core.engine.config import PlainConfig
+from core.engine.crossfit import CrossFit
+from core.engine.ensemble import Ensemble
+from core.engine.graphs import build_instance_graph
+from core.engine.kernel import STRENGTHS, KernelRidge
+from core.engine.metrics import disambiguation_metrics
+from core.engine.network import LOSSES, Standardizer, UnitRows, fit_scaling
+from core.engine.trainer import PlainTrainer
 from core.errors import StopTraining
-from core.graphs import build_instance_graph
-from core.kernel import STRENGTHS, KernelRidge
-from core.metrics import disambiguation_metrics
-from core.network import LOSSES, Standardizer, UnitRows, fit_scaling
-from core.trainer import PlainTrainer
 
 CPU = torch.device("cpu")
 RNG = np.random.default_rng(0)
@@ -58,7 +58,7 @@ def test_a_pass_of_the_ensemble_equals_autograd_and_torchs_adamw(loss):
 
 
 def test_an_instance_does_not_influence_its_own_held_out_prediction(monkeypatch):
-    monkeypatch.setattr("core.kernel._EACH", range(1))
+    monkeypatch.setattr("core.engine.kernel._EACH", range(1))
     X, Z = RNG.standard_normal((40, 4)).astype("f4"), torch.rand(40, 3)
     config = PlainConfig(members=4, hidden=(6, 5), batch_size=8, learning_rate=0.1)
     graph, features = build_instance_graph(X, 3), rows_of(X)

@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -85,3 +85,7 @@ def test_odd_but_usable_data_is_reported():
     for words in ("no instance has", "every instance has", "not a candidate", "are zero"):
         assert words in text
     assert not any(problem.fatal for problem in problems)
+
+
+def test_its_repr_is_one_line_of_sizes(demo):
+    assert repr(demo).startswith("<CandidateDataset: 400 instances, 256 features, 10 labels, ")

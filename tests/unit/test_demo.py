@@ -4,7 +4,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from core.demo import _CONFUSABLE, load_demo
+from core.data.demo import _CONFUSABLE, load_demo
 
 
 def test_demo_is_as_documented():

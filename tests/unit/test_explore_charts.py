@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from finished_run import finished_run, near_rows
 
-from core.dataset import CandidateDataset
-from core.graphs import build_label_graph
-from core.propagation import Propagator
+from core.data.dataset import CandidateDataset
+from core.engine.graphs import build_label_graph
+from core.engine.propagation import Propagator
 from core.store import Workspace
 from plain_app.charts import ego, evidence, labels
 from plain_app.charts import instance_map as maps

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import ExportError
 from core.export import export, provenance
 from core.formats import read

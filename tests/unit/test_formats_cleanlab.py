@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, PlainError
 from core.formats import cleanlab, huggingface, records
+from core.methods import PlainClassifier
+from core.review import resolve
 
 
 def test_bare_lists_are_enough(tmp_path: Path) -> None:
@@ -35,7 +37,8 @@ def test_export_with_resolution_reads_back_as_the_same_candidates(
     cases.assert_same(result.dataset, data)
     cases.assert_same_display(result.dataset, data)
     content = json.loads((tmp_path / "a.json").read_text("utf-8"))
-    np.testing.assert_allclose(content["pred_probs"], resolution.confidences)
+    np.testing.assert_allclose(content["confidences"], resolution.confidences)
+    np.testing.assert_allclose(content["pred_probs"], resolution.predictions)
     assert any("export" in problem.message for problem in result.problems)
 
 
@@ -124,3 +127,16 @@ def test_folder_round_trip(tmp_path: Path, sparse: bool) -> None:
     read = huggingface.read(tmp_path / "folder").dataset
     cases.assert_same(read, data)
     cases.assert_same_display(read, data)
+
+
+def test_cleanlab_finds_the_same_issues_in_the_file_as_when_fed_by_hand(tmp_path, demo):
+    filters = pytest.importorskip("cleanlab.multilabel_classification.filter")
+    model = PlainClassifier(epochs=2).fit(demo.features, demo.candidates)
+    predictions = model._trainer.predictions
+    resolution = resolve(demo, model.confidences_, predictions=predictions)
+    cleanlab.write(demo, tmp_path / "a.json", resolution=resolution)
+    content = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    found = filters.find_label_issues(content["labels"], np.array(content["pred_probs"]))
+    given = [np.flatnonzero(row).tolist() for row in demo.candidates]
+    assert found.any()
+    assert np.array_equal(found, filters.find_label_issues(given, predictions.astype(float)))

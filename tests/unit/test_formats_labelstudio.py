@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
 from core.formats import labelstudio
 

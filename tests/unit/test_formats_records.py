@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.formats import records
 
 
@@ -34,25 +34,26 @@ def resolution(data: CandidateDataset) -> cases.Resolution:
 
 
 def lines(folder: Path, name: str, data: CandidateDataset, resolution: Any) -> list[Any]:
-    records.write(data, folder / "out.jsonl", resolution=resolution, name=name)
-    text = (folder / "out.jsonl").read_text("utf-8")
+    records.write(data, folder / "out", resolution=resolution, name=name)
+    text = (folder / "out").read_text("utf-8")
+    if records.EXTENSIONS[name] == ".json":
+        return json.loads(text)
     return [json.loads(line) for line in text.removesuffix("\n").split("\n")]
 
 
-def test_argilla_keeps_model_and_human_apart(
+def test_argilla_gets_suggestions_with_scores_and_who_decided(
     tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
 ) -> None:
     first, second, third = lines(tmp_path, "argilla", data, resolution)
-    keys = {"id", "fields", "metadata", "suggestions", "responses", "vectors", "status"}
+    keys = {"id", "fields", "metadata", "suggestions", "responses", "vectors"}
     assert set(first) == keys
     assert first["fields"] == {"text": "a", "image": "1.png"}
     assert first["metadata"] == {"candidates": ["sea", "dog"]}
     suggestion = {"value": ["sea"], "score": [0.75], "agent": "plain", "type": "model"}
     assert first["suggestions"] == {"labels": suggestion}
-    assert first["responses"] == {}
-    assert second["suggestions"]["labels"]["value"] == []
-    response = {"value": ["dog"], "user": "ann", "status": "submitted"}
-    assert third["responses"] == {"labels": [response]}
+    assert second["suggestions"] == {}  # an empty one is refused there
+    assert third["metadata"] == {"candidates": ["dog", "ü"], "decided_by": ["ann"]}
+    assert first["responses"] == third["responses"] == {}  # of users that we do not know
 
 
 def test_fiftyone_has_a_confidence_per_classification(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from sklearn.datasets import load_svmlight_file
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
 from core.formats import svmlight
 

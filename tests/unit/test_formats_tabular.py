@@ -25,7 +25,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core import formats
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError, PlainError
 from core.formats import ColumnMapping, ReadResult
 
@@ -208,7 +208,7 @@ def test_excel_habits_are_understood_and_kept(tmp_path: Path) -> None:
     assert result.dataset.features.tolist() == [[0.5], [-1.25], [2.0]]
     assert result.mapping is not None
     path = formats.write(result.dataset, tmp_path / "b.csv", mapping=result.mapping)
-    expected = "id;x;note;label_a\n1;0,5;-5;0\n2;-1,25;'=1;1\n3;2;'x;1\n"
+    expected = "id;x;note;label_a\n1;0,5;-5;0\n2;-1,25;=1;1\n3;2;'x;1\n"
     assert path.read_bytes() == codecs.BOM_UTF8 + expected.encode()
 
 
@@ -345,7 +345,7 @@ def test_ids_are_judged_when_they_are_read(last: bytes, tmp_path: Path) -> None:
             ).fingerprint
         )
         return
-    with pytest.raises(DatasetError, match="cannot be understood" if last[0] > 127 else "a1"):
+    with pytest.raises(DatasetError, match="cannot be read" if last[0] > 127 else "a1"):
         formats.read(path)
 
 
@@ -385,7 +385,7 @@ def test_an_export_keeps_the_columns_and_adds_the_outcome(tmp_path: Path) -> Non
     rows = list(csv.reader(path.open(newline="")))
     outcome = ["resolved_a", "resolved_b", "conf_a", "conf_b", "reason_a", "reason_b"]
     assert rows[0] == ["note", "label_a", "x", "id", "label_b", *outcome]
-    assert rows[1][:5] == ["'=1", "1", "0.5", "i1", "0"]
+    assert rows[1][:5] == ["=1", "1", "0.5", "i1", "0"]
     assert rows[1][5:] == ["1", "0", "0.9123", "0", "confident", "not a candidate"]
     assert rows[2][0] == "-7"
     assert rows[2][-1] == "'=below threshold"
@@ -469,7 +469,7 @@ def test_files_beside_the_main_one_are_refused_and_replaced_with_it(tmp_path: Pa
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:
     dataset = cases.small_dataset()
-    broken = cases.Resolution(np.zeros((1, 1)), np.zeros((1, 1)), np.full((1, 1), 99))
+    broken = cases.Resolution(np.zeros((1, 1)), np.zeros((1, 1)), np.full((1, 1), 99), ())
     for kind in KINDS:
         with pytest.raises(ExportError):
             formats.write(dataset, tmp_path / f"a.{kind}", resolution=broken)
@@ -516,7 +516,11 @@ def test_packed_files_are_unpacked(pack: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", ["gz", "zip"])
-def test_bombs_are_refused_early(pack: str, tmp_path: Path) -> None:
+def test_bombs_are_refused_early(
+    pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.formats.limits.ANY_FILE", 2**22)
+    monkeypatch.setattr("core.formats.limits.free_memory", lambda: 2**30)
     path = tmp_path / f"bomb.{pack}"
     zeros = b"\0" * 2**20
     if pack == "gz":
@@ -593,7 +597,6 @@ def test_blank_label_cells_are_read_and_told(tmp_path: Path) -> None:
         ("word", "known format|several columns"),
         ("a,b\n1.5,x\n2,y\n", "no label columns"),
         ("a,b\n1,2,3\n", "every row must have 2 cells"),
-        ("id,label_a\n1,0\n2,1\n3,0\n", "no features"),
         ("x,label_a\n", "rows below"),
         ("x,label_a\n\n\n", "rows below"),
         ("x,label_a\n1,0\n", "at least 3 instances"),
@@ -644,8 +647,9 @@ def test_parquet_that_declares_more_than_memory_is_refused(
     zeros = pa.repeat(pa.scalar(0.0), 1_000_000)
     pq.write_table(pa.table({"x": zeros, "label_a": zeros}), path)
     assert path.stat().st_size < 2**14
-    monkeypatch.setattr("core.formats.parquet.MAX_BYTES", 2**22)
-    with pytest.raises(DatasetError, match="bytes"):
+    monkeypatch.setattr("core.formats.limits.ANY_FILE", 2**21)
+    monkeypatch.setattr("core.formats.limits.free_memory", lambda: 2**25)
+    with pytest.raises(DatasetError, match="may unpack to 2 MB"):
         formats.read(path)
 
 
@@ -666,3 +670,44 @@ def test_damaged_files_only_ever_raise_plain_errors(
 ) -> None:
     outcomes = fuzzing.survive(formats.read, whole_files[name], tmp_path / name, 100, seed=1)
     assert outcomes["refused"] > 0
+
+
+@pytest.mark.parametrize(
+    "words", [("TRUE", "FALSE"), ("true", "False"), ("yes", "no"), ("No", "YES")]
+)
+@pytest.mark.parametrize("kind", ["csv", "quoted", "jsonl", "parquet"])
+def test_true_and_false_are_features(words: tuple[str, str], kind: str, tmp_path: Path) -> None:
+    rows = [(f"i{i}", str(i / 4), words[i % 2], "01"[i % 2], "10"[i % 3 == 0]) for i in range(9)]
+    names = ["id", "x", "member", "label_a", "label_b"]
+    mark = '"' if kind == "quoted" else ""
+    lines = [",".join(names), *(",".join(f"{mark}{one}{mark}" for one in row) for row in rows)]
+    if kind in ("csv", "quoted"):
+        result = read_text(tmp_path, "\n".join(lines) + "\n")
+    else:
+        table = pa.table({name: [row[i] for row in rows] for i, name in enumerate(names)})
+        path = tmp_path / f"a.{kind}"
+        if kind == "parquet":
+            pq.write_table(table, path)
+        else:
+            path.write_text("\n".join(map(json.dumps, table.to_pylist())))
+        result = formats.read(path)
+    expected = [float(row[2].casefold() in ("true", "yes")) for row in rows]
+    names = list(result.dataset.feature_names)
+    assert result.dataset.features[:, names.index("member")].tolist() == expected
+    out = formats.write(result.dataset, tmp_path / "out.csv").read_text()
+    assert out.count(words[0]) == 5
+
+
+def test_what_is_no_word_among_words_is_told_by_cell(tmp_path: Path) -> None:
+    lines = ["x,member,label_a", *(f"{i},{bool(i % 2)},{i % 2}" for i in range(40))]
+    lines[30] = "29,maybe,1"
+    with pytest.raises(DatasetError) as caught:
+        read_text(tmp_path, "\n".join(lines), mapping=ColumnMapping(features=("x", "member")))
+    assert [(one.row, one.value) for one in caught.value.problems] == [(30, "maybe")]
+
+
+def test_texts_beside_yes_and_no_are_still_read(tmp_path: Path) -> None:
+    rows = [f"some words number {i},{'yes' if i % 2 else 'no'},a" for i in range(9)]
+    result = read_text(tmp_path, "\n".join(["text,spam,labels", *rows]))
+    assert result.mapping is not None
+    assert result.mapping.feature_layout == "text"

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core.errors import ConfigError, DatasetError
-from core.graphs import (
+from core.engine.graphs import (
     InstanceGraph,
     LabelGraph,
     build_instance_graph,
@@ -15,6 +14,7 @@ from core.graphs import (
     read_instance_graph,
     read_label_graph,
 )
+from core.errors import ConfigError, DatasetError
 
 RNG = np.random.default_rng(0)
 

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from core.graphs import build_instance_graph
-from core.layout import pca_layout, umap_layout
+from core.engine.graphs import build_instance_graph
+from core.runs.layout import pca_layout, umap_layout
 
 RNG = np.random.default_rng(0)
 

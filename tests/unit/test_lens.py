@@ -1,13 +1,20 @@
 """The lens says what a run would say with the same predictions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from core.calibration import calibrate
-from core.config import PlainConfig
-from core.graphs import build_instance_graph, build_label_graph, find_neighbors
-from core.lens import Lens, confidences, make_propagator
-from core.trainer import PlainTrainer
+from core.confidence.calibration import calibrate
+from core.confidence.lens import Lens, confidences, make_propagator
+from core.confidence.noise_model import Noise
+from core.engine.config import PlainConfig
+from core.engine.graphs import build_instance_graph, build_label_graph, find_neighbors
+from core.engine.trainer import PlainTrainer
+from core.runs import worker
+from core.runs.results import keep_neighbors, load_graphs, load_neighbors
+from core.store import Workspace
 
 OTHERS = (
     {"alpha": 1.0},
@@ -56,7 +63,7 @@ def test_other_settings_give_exactly_what_their_own_graphs_and_propagation_give(
     graph = build_instance_graph(standardized, config.k, config.rho)
     propagator = make_propagator(config, graph, build_label_graph(demo.candidates))
     Y = demo.candidates.astype(np.float32)
-    wanted = confidences(propagator, Y, trained.predictions)
+    wanted = confidences(propagator, Y, trained.predictions, Noise.fit(Y, trained.predictions))
     np.testing.assert_array_equal(lens.look(config), wanted[demo.candidates > 0])
     np.testing.assert_allclose(lens.look_at(11, config), wanted[11], atol=2e-6)
 
@@ -78,3 +85,17 @@ def test_without_propagation_nothing_can_be_changed(demo, trained):
     assert lens.settings == ()
     wanted = calibrate(demo.candidates, None, trained.predictions).confidences
     np.testing.assert_array_equal(lens.look(config), wanted[demo.candidates > 0])
+
+
+@pytest.mark.parametrize("preset", ["studio", "paper"])
+def test_the_neighbours_kept_for_a_run_are_those_of_its_own_graph(tmp_path, demo, preset):
+    sparse = replace(demo, features=sp.csr_array(demo.features))
+    space = Workspace(tmp_path)
+    fingerprint = space.add_dataset(sparse, "sparse")
+    run = space.runs.create(fingerprint, PlainConfig.preset(preset, epochs=1, device="cpu"))
+    worker.run_training(space, run.id)
+    keep_neighbors(space, run.id)
+    again = load_neighbors(space, run.id).graph(run.config.k, run.config.rho)
+    kept, _ = load_graphs(space, run.id)
+    space.close()
+    assert abs(again.affinity - kept.affinity).max() < 1e-5

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn import metrics as sk
 
-from core.metrics import disambiguation_metrics, f1, ranking_metrics, roc_auc
+from core.engine.metrics import disambiguation_metrics, f1, ranking_metrics, roc_auc
 
 RNG = np.random.default_rng(0)
 

@@ -5,10 +5,10 @@ import torch
 from threadpoolctl import threadpool_info
 from torch import nn
 
-import core.network as network_module
-from core.config import PlainConfig
+import core.engine.network as network_module
+from core.engine.config import PlainConfig
+from core.engine.network import Network, Standardizer, Threads, choose_device, hidden_sizes
 from core.errors import TrainingError
-from core.network import Network, Standardizer, Threads, choose_device, hidden_sizes
 
 CPU = torch.device("cpu")
 TORCH_LOSSES = {

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from core.data.noise import confusable_candidates, resemblance, uniform_candidates
 from core.errors import ConfigError
-from core.noise import confusable_candidates, resemblance, uniform_candidates
 
 RNG = np.random.default_rng(0)
 TRUTH = (RNG.random((500, 10)) < 0.2).astype(np.uint8)

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_sylvester
 
+from core.engine.graphs import InstanceGraph, build_instance_graph, build_label_graph
+from core.engine.propagation import Propagator, balance
 from core.errors import ConfigError, DatasetError
-from core.graphs import InstanceGraph, build_instance_graph, build_label_graph
-from core.propagation import Propagator, balance
 
 N, L = 60, 6
 

@@ -6,8 +6,8 @@ import sys
 CODE = """
 import sys, time
 import streamlit
-from plain_app import readiness
-readiness.QUIET_SECONDS = 0.1
+from plain_app.server import readiness
+readiness.QUIET_SECONDS, readiness.is_served = 0.1, True
 readiness.get_ready_soon(); readiness.get_ready_soon()
 awaited = {"plain_app.components.study_part", "plain_app.services.workspace", "core.formats.arff"}
 end = time.monotonic() + 60

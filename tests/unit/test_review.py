@@ -3,7 +3,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import ConfigError
 from core.review import Threshold, resolve
 

@@ -6,7 +6,7 @@ from finished_run import finished_run
 from typer.testing import CliRunner
 
 from core import cli
-from core.demo import load_demo
+from core.data.demo import load_demo
 from core.review import Reviewer, difference
 from core.review.load import load_reviewer
 from core.store import Decision, Workspace

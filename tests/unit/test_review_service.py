@@ -1,16 +1,23 @@
 """What the review desk in the browser asks of the server, without a browser."""
 
 import asyncio
+import base64
 import json
+import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 from finished_run import finished_run
 from starlette.applications import Starlette
 
+from core.data.dataset import CandidateDataset
 from core.errors import PlainError
-from core.store import Workspace
-from plain_app import api
-from plain_app.services import desk, review, tokens, trust
+from core.store import Workspace, schema
+from plain_app.server import routes as api
+from plain_app.server import tokens
+from plain_app.server.access import BROWSER
+from plain_app.services import desk, review, trust
 
 HOST = "127.0.0.1:8501"
 
@@ -26,28 +33,44 @@ def claims(space, demo) -> tokens.Claims:
     return tokens.Claims(demo.fingerprint, finished_run(space, demo), "ann")
 
 
+class Asking:
+    """One request to a route of the app, as a browser sends it, and its answer when it is there."""
+
+    def __init__(self, name: str, body: object, **headers: str) -> None:
+        sent = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"}
+        self.scope = {
+            "type": "http",
+            "method": "POST",
+            "path": f"/api/{name}",
+            "query_string": b"",
+            "headers": [(key.encode(), text.encode()) for key, text in {**sent, **headers}.items()],
+        }
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self._messages = [{"type": "http.request", "body": content, "more_body": False}]
+        self._gone = asyncio.Event()
+        self.answers: list[dict] = []
+
+    async def of(self, app: Starlette) -> tuple[int, dict]:
+        await app(self.scope, self._receive, self._send)
+        told = b"".join(one.get("body", b"") for one in self.answers[1:])
+        return self.answers[0]["status"], json.loads(told or b"{}")
+
+    def hang_up(self) -> None:
+        self._gone.set()
+
+    async def _receive(self) -> dict:
+        if self._messages:
+            return self._messages.pop()
+        await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: dict) -> None:
+        self.answers.append(message)
+
+
 def ask(name: str, body: object, **headers: str) -> tuple[int, dict]:
-    """Post to a route of the app as a browser would, and return status and answer."""
-    sent = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json", **headers}
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answers: list[dict] = []
-
-    async def receive() -> dict:
-        return {"type": "http.request", "body": content, "more_body": False}
-
-    async def send(message: dict) -> None:
-        answers.append(message)
-
-    scope = {
-        "type": "http",
-        "method": "POST",
-        "path": f"/api/{name}",
-        "query_string": b"",
-        "headers": [(key.encode(), value.encode()) for key, value in sent.items()],
-    }
-    asyncio.run(Starlette(routes=api.routes())(scope, receive, send))
-    told = b"".join(one.get("body", b"") for one in answers[1:])
-    return answers[0]["status"], json.loads(told)
+    """Post to a route of the app, and return status and answer."""
+    return asyncio.run(Asking(name, body, **headers).of(Starlette(routes=api.routes())))
 
 
 def decision(item: dict, at: int = 0, **values: object) -> dict:
@@ -91,6 +114,22 @@ def test_the_same_answer_sent_twice_is_stored_once(space, claims):
     body = {"decisions": [decision(item)]}
     assert desk.save(claims, body) == desk.save(claims, body)
     assert space.decisions.count(claims.fingerprint) == 1
+
+
+@pytest.mark.parametrize(
+    ("age", "late"),
+    [(7200, 120), (30, 0), (-50, 0), (None, 0), ("x", 0), (1e300, 1440)],
+)
+def test_an_answer_of_an_offline_desk_has_the_time_it_was_given(space, claims, age, late):
+    yesterday = schema.stamp(datetime.now(UTC) - timedelta(days=1))
+    with space.database.write() as connection:  # no answer is older than its run
+        connection.execute(sa.update(schema.runs).values(created=yesterday))
+    item = desk.questions(claims, {})["items"][0]
+    desk.save(claims, {"decisions": [decision(item, age=age)]})
+    (stored,) = space.decisions.history(claims.fingerprint)
+    assert stored.time <= stored.received
+    assert stored.time >= yesterday
+    assert round(stored.late.total_seconds() / 60) == late
 
 
 def test_two_annotators_never_get_the_same_instance(space, claims):
@@ -188,10 +227,86 @@ def test_strangers_are_refused(space, claims, headers, status):
 
 @pytest.mark.parametrize(
     ("body", "status"),
-    [(b"{", 400), (b"[]", 400), (b" " * (api.MAX_BYTES + 1), 413), ({"decisions": 3}, 422)],
+    [
+        (b"{", 400),
+        (b"\xff\xfe\x00", 400),
+        (b"[]", 422),
+        (b" " * (api.MAX_BYTES + 1), 413),
+        (b'{"decisions": ' + b"[" * 100_000, 422),
+        (b'{"decisions": [], "have": Infinity}', 422),
+        (b'{"decisions": NaN}', 422),
+        ({"decisions": 3}, 422),
+        ({"decisions": [{}] * (desk.MAX_DECISIONS + 1)}, 422),
+    ],
 )
 def test_bad_bodies_are_refused(space, claims, body, status):
     assert ask("decisions", body, **{"x-plain-token": tokens.issue(claims)})[0] == status
+
+
+ODD = ([], {}, 3, 1e400, None, True, "\ud800", "\0", "x" * 5000, {"a": [{}]}, [[[]]], ["\ud800"])
+FIELDS = "order states labels selection annotator columns have dropped mode".split()
+
+
+@pytest.mark.parametrize("odd", ODD, ids=lambda one: repr(one)[:20])
+def test_odd_values_are_refused_and_never_a_failure(space, claims, odd):
+    token = {"x-plain-token": tokens.issue(claims)}
+    good = decision(desk.questions(claims, {})["items"][0], batch="b", seconds=1, age=1)
+    sent = {
+        "decisions": [
+            *({"decisions": [{**good, name: odd}]} for name in good),
+            {"decisions": [odd]},
+            {"decisions": odd},
+        ],
+        "questions": [{name: odd} for name in FIELDS],
+        "ripple": [{**good, name: odd} for name in ("instance_id", "label", "verdict")],
+        "progress": [{"odd": odd}],
+        "token": [{"token": odd}],
+    }
+    for name, bodies in sent.items():
+        for body in bodies:
+            content = json.dumps(body).replace("Infinity", "1e400").encode()
+            status, told = ask(name, content, **token)
+            assert status in (200, 403 if name == "token" else 422), (name, body, told)
+    stored = space.decisions.history(claims.fingerprint)
+    assert all(one.seconds is None or one.seconds < 1e9 for one in stored)
+
+
+def test_an_instance_whose_name_cannot_be_stored_stops_nobody(space, demo):
+    ids = ["half \ud800", *demo.ids[1:]]
+    fields = {"features": demo.features, "candidates": demo.candidates, "truth": demo.truth}
+    strange = CandidateDataset(**fields, label_names=demo.label_names, ids=ids)
+    claims = tokens.Claims(strange.fingerprint, finished_run(space, strange), "ann")
+    key = {"x-plain-token": tokens.issue(claims)}
+    status, told = ask("questions", {"have": ids[:1], "dropped": ids[:1]}, **key)
+    assert (status, len(told["items"])) == (200, desk.AHEAD)
+    near = [one["title"] for item in told["items"] for one in item["near"]]
+    assert near  # neighbours are named in answers, whatever they are called
+    sent = {"uid": "u", "instance_id": ids[0], "label": demo.label_names[0], "verdict": "keep"}
+    status, told = ask("decisions", {"decisions": [sent]}, **key)
+    assert (status, told["saved"], len(told["refused"])) == (200, [], 1)
+
+
+def test_saving_never_waits_behind_questions_and_nobody_works_for_those_who_left(space, claims):
+    token = {"x-plain-token": tokens.issue(claims)}
+    item = desk.questions(claims, {})["items"][0]
+    shared = review.run_review(claims.run_id)
+    query, may_rank = {"order": "doubtful"}, threading.Event()  # not ranked yet
+
+    async def many() -> tuple[int, int, list[int]]:
+        app = Starlette(routes=api.routes())
+        async with asyncio.timeout(60):
+            people = [Asking("questions", query, **token) for _ in range(3 * api.N_ASKING)]
+            shared.ranking_thread.submit(may_rank.wait, 60)  # as while a long ranking is at work
+            waiting = [asyncio.create_task(one.of(app)) for one in people]
+            await asyncio.sleep(0.1)
+            saved, _ = await Asking("decisions", {"decisions": [decision(item)]}, **token).of(app)
+            for one in people[api.N_ASKING :]:
+                one.hang_up()
+            gone = [(await one)[0] for one in waiting[api.N_ASKING :]]
+            may_rank.set()
+            return saved, len(gone), [(await one)[0] for one in waiting[: api.N_ASKING]]
+
+    assert asyncio.run(many()) == (200, 2 * api.N_ASKING, [200] * api.N_ASKING)
 
 
 def test_another_host_is_refused(space, claims, monkeypatch):
@@ -211,6 +326,55 @@ def test_a_token_outlives_the_server_but_not_the_workspace(space, claims, tmp_pa
     monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "other"))
     with pytest.raises(PlainError, match="another workspace"):
         tokens.check(token)
+
+
+def later(monkeypatch, seconds: float) -> None:
+    now = tokens.time()
+    monkeypatch.setattr(tokens, "time", lambda: now + seconds)
+
+
+def test_an_old_token_is_refused_until_its_person_renews_it(space, claims, monkeypatch):
+    item = desk.questions(claims, {})["items"][0]
+    old = tokens.issue(claims, "a browser")
+    later(monkeypatch, tokens.LIFE + tokens.STEP)
+    sent, cookie = {"decisions": [decision(item)]}, {"cookie": f"{BROWSER}=a browser"}
+    assert ask("decisions", sent, **cookie, **{"x-plain-token": old})[0] == 401
+    assert ask("token", {"token": old}, **cookie, **{"x-plain-token": old})[0] == 401
+    other_run = claims._replace(run_id="another run")  # the page shows another run by now
+    fresh = {"x-plain-token": tokens.issue(other_run, "a browser"), **cookie}
+    status, told = ask("token", {"token": old}, **fresh)
+    assert (status, tokens.check(told["token"], "a browser")) == (200, claims)
+    status, answer = ask("decisions", sent, **cookie, **{"x-plain-token": told["token"]})
+    assert (status, answer["refused"]) == (200, [])
+    assert space.decisions.count(claims.fingerprint) == 1
+
+
+def test_a_token_is_of_no_use_in_another_browser_or_to_another_person(space, claims):
+    token = tokens.issue(claims, "a browser")
+    for cookie in ("", f"{BROWSER}=another"):
+        assert ask("progress", {}, cookie=cookie, **{"x-plain-token": token})[0] == 401
+    mallory = tokens.issue(claims._replace(annotator="mallory"), "another")
+    headers = {"x-plain-token": mallory, "cookie": f"{BROWSER}=another"}
+    status, told = ask("token", {"token": token}, **headers)
+    assert (status, "another person" in told["error"]) == (403, True)
+    assert ask("token", {"token": "forged.0"}, **headers)[0] == 403
+
+
+def test_a_page_keeps_its_token_for_a_while(space, claims, monkeypatch):
+    later(monkeypatch, tokens.STEP - tokens.time() % tokens.STEP)  # the beginning of a step
+    first = tokens.issue(claims)
+    later(monkeypatch, tokens.STEP - 1)
+    assert tokens.issue(claims) == first
+    later(monkeypatch, 2)
+    assert tokens.issue(claims) != first
+
+
+def test_answers_kept_since_tokens_did_not_expire_can_be_renewed(space, claims, monkeypatch):
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode()
+    old = f"{body}.{tokens._signature(body)}"
+    with pytest.raises(tokens.ExpiredTokenError):
+        tokens.check(old)
+    assert tokens.check(tokens.renew(claims, old)) == claims
 
 
 def test_what_a_desk_drops_is_free_for_others_unless_it_was_answered(space, claims):
@@ -238,3 +402,88 @@ def test_agreement_is_right_to_the_digit(space, claims):
     assert (everything["shared cells"], everything["disagreed"]) == (4, 1)
     assert everything["kappa"] == pytest.approx((3 / 4 - 1 / 2) / (1 - 1 / 2))
     assert everything["alpha"] == pytest.approx(1 - 2 / (2 * 3 * 5 / 7))
+
+
+def test_random_cells_are_asked_blind_unless_somebody_wants_to_see(space, claims):
+    for order in ("audit", "thirty", "worth"):
+        items = desk.questions(claims, {"order": order})["items"]
+        drawn = [one for one in items if any(cell["sampled"] for cell in one["cells"])]
+        assert drawn
+        assert all(one["blind"] for one in drawn)
+    assert not any(one["blind"] for one in desk.questions(claims, {"order": "doubtful"})["items"])
+    shown = desk.questions(claims, {"order": "audit", "show_random": True})["items"]
+    assert not any(one["blind"] for one in shown)
+
+
+def test_the_thirty_of_an_audit_are_asked_one_by_one_and_counted(space, claims):
+    told = desk.questions(claims, {"order": "thirty"})
+    assert told["progress"]["text"] == "Audit: 0 of 30 · blind"
+    cells = [
+        (item, at)
+        for item in told["items"]
+        for at, cell in enumerate(item["cells"])
+        if cell["asked"]
+    ]
+    assert len(cells) == 30
+    assert all(item["cells"][at]["sampled"] for item, at in cells)
+    sent = [decision(item, at, sampled=True, shown=False) for item, at in cells[:12]]
+    desk.save(claims, {"decisions": sent})
+    assert desk.progress(claims, {"order": "thirty"})["text"] == "Audit: 12 of 30 · blind"
+    assert trust.audited(claims.run_id).n_answered == 12
+    rest = [decision(item, at, sampled=True, shown=False) for item, at in cells[12:]]
+    desk.save(claims, {"decisions": rest})
+    assert trust.audited(claims.run_id).n_answered == 30
+    review.run_review(claims.run_id).board.newest()
+    assert desk.questions(claims, {"order": "thirty", "source": "nobody"})["items"] == []
+
+
+def answer_many(claims, count: int, **how) -> list[dict]:
+    """Follow the proposals of so many instances."""
+    answered = []
+    while len(answered) < count:
+        for item in desk.questions(claims, {"order": "doubtful"})["items"]:
+            if any("before" in cell for cell in item["cells"]):
+                continue
+            asked = [at for at, cell in enumerate(item["cells"]) if cell["asked"]]
+            sent = [
+                decision(item, at, verdict=item["cells"][at]["proposed"], **how) for at in asked
+            ]
+            desk.save(claims, {"decisions": sent})
+            answered.append(item)
+    return answered
+
+
+def test_one_answered_instance_in_twenty_comes_back_blind_and_counts_once(space, claims):
+    answer_many(claims, 45)
+    n_decided = len(space.decisions.latest(claims.fingerprint))
+    items = desk.questions(claims, {"order": "doubtful"})["items"]
+    (again,) = [one for one in items if any("before" in cell for cell in one["cells"])]
+    cell = again["cells"][0]
+    assert again["blind"]
+    assert cell["standing"] is None  # what was said is not told
+    assert cell["before"] in ("keep", "reject")
+    other = "reject" if cell["before"] == "keep" else "keep"
+    desk.save(claims, {"decisions": [decision(again, uid="again", shown=False, verdict=other)]})
+    assert len(space.decisions.latest(claims.fingerprint)) == n_decided
+    table = trust.self_agreement_table(claims.fingerprint)
+    assert table.iloc[0].tolist()[:3] == ["ann", 1, 0]
+    items = desk.questions(claims, {"order": "doubtful", "have": [again["key"]]})["items"]
+    assert again["key"] not in {one["key"] for one in items}
+
+
+def test_who_follows_every_proposal_is_told_and_settles_little(space, claims):
+    answer_many(claims, 60)
+    found = trust.habits(claims.run_id, "ann")
+    assert found
+    assert "blind mode" in found[0].sentence
+    assert trust.habits(claims.run_id, "bob") == []
+    assert review.standing(claims.run_id).n_settled <= 5
+    assert trust.resolvable(claims.run_id, 0.95, "keep").cut is None
+
+
+def test_the_ticks_of_the_same_question_follow_the_proposals(space, claims):
+    pages = desk.questions(claims, {"mode": "same"})["items"]
+    cells = [cell for page in pages for cell in page["cells"]]
+    proposed = ["keep" if cell["confidence"] >= 0.5 else "reject" for cell in cells]
+    assert [cell["proposed"] for cell in cells] == proposed
+    assert set(proposed) == {"keep", "reject"}

@@ -5,7 +5,7 @@ from importlib import import_module
 import pytest
 from store_actors import small_data, start
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import StoreError
 from core.store import (
     Decision,

@@ -6,14 +6,15 @@ import time
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from store_actors import epoch_event, small_data, start, start_all
+from store_actors import answer, epoch_event, killed_at, small_data, start, start_all
 
-from core.config import PlainConfig
-from core.errors import DatasetNotFound, RunEndedError, RunNotFound, StoreError
-from core.events import GraphsBuilt, RunEnded, RunStarted
-from core.store import Database, Decision, RunState, Workspace, schema
+from core.engine.config import PlainConfig
+from core.engine.events import GraphsBuilt, RunEnded, RunStarted
+from core.errors import ClaimLost, DatasetNotFound, RunEndedError, RunNotFound, StoreError
+from core.store import CurrentDecisions, Database, Decision, RunState, Workspace, schema
 
 ENDED = [RunState.FINISHED, RunState.STOPPED, RunState.FAILED]
+ME = (1, 1.0)  # a process that launches
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -130,15 +131,15 @@ class TestQueue:
     def test_the_oldest_waiting_run_is_taken_up_to_the_limit(self, runs, data):
         first, second, third = (runs.create(data, PlainConfig()) for _ in range(3))
         runs.delete(first.id)
-        assert runs.claim_next(1).id == second.id
-        assert runs.claim_next(1) is None
-        assert runs.claim_next(2).id == third.id
-        assert runs.claim_next(9) is None
+        assert runs.claim_next(1, *ME).id == second.id
+        assert runs.claim_next(1, *ME) is None
+        assert runs.claim_next(2, *ME).id == third.id
+        assert runs.claim_next(9, *ME) is None
 
     def test_a_claimed_run_belongs_to_one_process(self, runs, data):
         run = runs.create(data, PlainConfig())
-        taken = runs.claim_next(1)
-        assert (taken.state, taken.pid) == ("running", None)
+        taken = runs.claim_next(1, *ME)
+        assert (taken.state, taken.pid, taken.heartbeat) == ("running", 1, None)
         assert runs.claim(run.id, 7, 1.5).pid == 7
         assert runs.claim(run.id, 8, 2.5) is None
         assert runs.get(run.id).pid_started == 1.5
@@ -151,8 +152,8 @@ class TestQueue:
     def test_a_paused_run_keeps_its_place(self, runs, run, data):
         runs.create(data, PlainConfig())
         runs.set_state(run.id, RunState.PAUSED)
-        assert runs.claim_next(1) is None
-        assert runs.claim_next(1, dead=[run.id]) is not None
+        assert runs.claim_next(1, *ME) is None
+        assert runs.claim_next(1, *ME, dead=[run.id]) is not None
 
     def test_a_dead_run_goes_back_to_the_queue_once(self, runs, run):
         runs.command(run.id, "pause")
@@ -169,6 +170,53 @@ class TestQueue:
         assert runs.heartbeat(run.id)
         assert not runs.requeue(seen)
         assert runs.get(run.id).state == "running"
+
+    def test_a_process_that_lost_its_claim_writes_nothing(self, runs, run):
+        runs.append_events(run.id, [(0, epoch_event(1))], claim=run.claim)
+        assert runs.requeue(runs.get(run.id))
+        new = runs.claim(run.id, 200, 2.0)
+        assert new.claim > run.claim
+        late = {"claim": run.claim}
+        for write in (
+            lambda: runs.append_events(run.id, [(1, epoch_event(2))], **late),
+            lambda: runs.append_events(run.id, [], **late),
+            lambda: runs.finish(run.id, RunState.FINISHED, **late),
+            lambda: runs.set_state(run.id, RunState.PAUSED, **late),
+            lambda: runs.set_reason(run.id, "late", **late),
+            lambda: runs.check_claim(run.id, **late),
+        ):
+            with pytest.raises(ClaimLost, match="taken over"):
+                write()
+        assert not runs.heartbeat(run.id, **late)
+        assert runs.get(run.id) == new
+        assert runs.last_seq(run.id) == 0
+
+    def test_a_claim_is_lost_as_soon_as_the_run_is_queued_again(self, runs, run):
+        assert runs.requeue(run)
+        with pytest.raises(ClaimLost):
+            runs.append_events(run.id, [(0, epoch_event(1))], claim=run.claim)
+
+    def test_a_launched_run_is_its_launchers_until_it_is_handed_over_and_claimed(self, runs, data):
+        runs.create(data, PlainConfig())
+        taken = runs.claim_next(1, *ME)
+        assert runs.hand_over(taken, 7, 1.5)
+        assert (runs.get(taken.id).pid, runs.get(taken.id).heartbeat) == (7, None)
+        claimed = runs.claim(taken.id, 7, 1.5)
+        assert claimed.heartbeat is not None
+        assert not runs.hand_over(taken, 8, 2.5)
+        assert runs.get(taken.id) == claimed
+
+    def test_an_end_may_be_repeated_by_whoever_did_not_hear_that_it_was_stored(self, runs, run):
+        last = [(0, RunEnded(state="finished", epochs=0, seconds=0))]
+        for _ in range(2):
+            runs.finish(run.id, RunState.FINISHED, last_events=last, claim=run.claim)
+        assert runs.last_seq(run.id) == 0
+
+    def test_the_reason_of_an_interruption_is_kept_until_the_next_claim(self, runs, run):
+        runs.set_reason(run.id, "The disk is full.", run.claim)
+        assert runs.get(run.id).error == "The disk is full."
+        runs.requeue(runs.get(run.id))
+        assert runs.claim(run.id, 200, 2.0).error is None
 
     def test_four_servers_never_start_more_than_the_limit_nor_one_run_twice(
         self, folder, runs, data
@@ -218,7 +266,7 @@ class TestCommands:
             runs.set_state(run.id, RunState.PAUSED)
         runs.command(run.id, "stop")
         assert runs.get(run.id).state == "stopped"
-        assert runs.claim_next(5) is None
+        assert runs.claim_next(5, *ME) is None
 
 
 class TestEvents:
@@ -446,7 +494,89 @@ class TestDecisions:
         assert verdicts() == [("1", "cat", "keep")]
 
 
+class TestCurrentDecisions:
+    """What follows the store says what the whole history says, and reads only what is new."""
+
+    @pytest.fixture
+    def current(self, workspace, data):
+        return CurrentDecisions(workspace.decisions, data)
+
+    def test_it_follows_decisions_undos_and_adjudications(self, workspace, data, current):
+        rng = np.random.default_rng(0)
+        for _ in range(30):
+            made = [
+                Decision(
+                    fingerprint=data,
+                    instance_id=str(rng.integers(4)),
+                    label="cat",
+                    verdict=str(rng.choice(["keep", "reject", "unsure", "undo"])),
+                    annotator=str(rng.choice(["ann", "bob", "cy"])),
+                    adjudicates=bool(rng.random() < 0.2),
+                )
+                for _ in range(rng.integers(1, 4))
+            ]
+            workspace.decisions.add_many(made)
+            now = current.refresh()
+            history = workspace.decisions.history(data)
+            assert now.last == history[-1]
+            assert now.latest == holding(history)
+            people = workspace.decisions.by_annotator(data)
+            assert {who: sorted(made) for who, made in now.by_annotator.items()} == {
+                who: sorted((one.instance_id, one.label) for one in made)
+                for who, made in people.items()
+            }
+        assert sum(now.n_by_annotator.values()) == len(now.latest)
+
+    def test_only_new_rows_are_read(self, workspace, data, current):
+        answer(workspace, data, "ann", [str(i) for i in range(50)])
+        before = current.refresh()
+        assert current.refresh() is before
+        answer(workspace, data, "bob", ["7"])
+        after = current.refresh()
+        changed = {cell for cell, one in after.latest.items() if before.latest.get(cell) is not one}
+        assert changed == {("7", "label0")}  # all others are the very same objects
+        assert before.latest[("7", "label0")].annotator == "ann"
+        assert len(workspace.decisions.since(data, before.last.id)) == 2
+
+    def test_a_database_that_was_put_back_is_read_anew(self, workspace, data, current):
+        answer(workspace, data, "ann", ["1", "2"])
+        current.refresh()
+        with workspace.database.write() as connection:
+            connection.execute(sa.delete(schema.decisions))
+        assert current.refresh().latest == {}
+        answer(workspace, data, "bob", ["3"])
+        assert list(current.refresh().latest) == [("3", "label0")]
+
+    def test_answers_and_their_lanes_are_one_transaction(self, folder, workspace, data):
+        workspace.lanes.claim(data, "ann", ["1"], 1)
+        killed_at("decisions.inserted", "answer_one", folder, "ann", "1")
+        assert workspace.decisions.count(data) == 0
+        answer(workspace, data, "ann", ["1"])
+        workspace.lanes.release(data, "ann")
+        assert workspace.lanes.claim(data, "bob", ["1"], 1) == []
+
+
+def holding(history: list[Decision]) -> dict[tuple[str, str], Decision]:
+    """Return what holds, worked out from the rules one cell and one person at a time."""
+    found = {}
+    for cell in {(one.instance_id, one.label) for one in history}:
+        tops = []
+        for who in {one.annotator for one in history}:
+            stack: list[Decision] = []
+            for one in history:
+                if (one.instance_id, one.label, one.annotator) == (*cell, who):
+                    stack = stack[:-1] if one.verdict == "undo" else [*stack, one]
+            tops += stack[-1:]
+        judged = [one for one in tops if one.adjudicates] or tops
+        if judged:
+            found[cell] = max(judged, key=lambda one: one.id)
+    return found
+
+
 class TestLanes:
+    def test_names_that_no_database_takes_are_given_to_nobody(self, workspace, data):
+        assert workspace.lanes.claim(data, "ann", ["\ud800", "a\0b", "c"], 3) == ["c"]
+
     def test_no_instance_is_given_to_two_people(self, folder, workspace, data):
         actors = [start("lease", folder, f"ann{i}", 60) for i in range(3)]
         taken = [json.loads(out) for out in start_all(actors)]
@@ -460,14 +590,14 @@ class TestLanes:
         assert lanes.claim(data, "cy", ids, 2) == ["c"]
         lanes.release(data, "ann", ["a"])
         assert lanes.claim(data, "bob", ids, 5) == ["a"]
-        lanes.finish(data, "ann", ["b"])
+        answer(workspace, data, "ann", ["b"])
         lanes.release(data, "ann")
         assert lanes.claim(data, "bob", ids, 5) == ["a"]
 
     def test_with_overlap_a_share_of_the_instances_goes_to_two(self, workspace, data):
         lanes, ids = workspace.lanes, [f"i{k}" for k in range(400)]
         for who in ("ann", "bob", "cy"):
-            lanes.finish(data, who, lanes.claim(data, who, ids, 400, overlap=0.25))
+            answer(workspace, data, who, lanes.claim(data, who, ids, 400, overlap=0.25))
         assert lanes.claim(data, "ann", ids, 400, overlap=0.25) == ids
         both = lanes.claim(data, "bob", ids, 400, overlap=0.25)
         assert 70 < len(both) < 130
@@ -475,7 +605,7 @@ class TestLanes:
 
     def test_what_one_other_answered_waits_for_a_second_opinion(self, workspace, data):
         lanes = workspace.lanes
-        lanes.finish(data, "ann", lanes.claim(data, "ann", ["a", "b"], 2))
+        answer(workspace, data, "ann", lanes.claim(data, "ann", ["a", "b"], 2))
         lanes.claim(data, "bob", ["c"], 1)
         assert lanes.second_opinions(data, "bob", 1.0) == ["a", "b"]
         assert lanes.second_opinions(data, "ann", 1.0) == []
@@ -510,13 +640,18 @@ class TestLabelNames:
 
 
 class TestDatabase:
-    def test_a_database_of_version_1_gets_what_reviewing_needs(self, workspace, folder, data):
+    def test_a_database_of_version_1_gets_what_reviewing_and_several_machines_need(
+        self, workspace, folder, data, run
+    ):
         new = ("sampled", "adjudicates", "batch")
+        later = [f"decisions DROP COLUMN {name}" for name in (*new, "received")]
+        workspace.runs.folder(run.id)
+        later += ["datasets DROP COLUMN machine", "runs DROP COLUMN machine"]
         with workspace.database.write() as connection:
-            for table in ("leases", "label_changes"):
+            for table in ("leases", "label_changes", "machines"):
                 connection.execute(sa.text(f"DROP TABLE {table}"))
-            for column in new:
-                connection.execute(sa.text(f"ALTER TABLE decisions DROP COLUMN {column}"))
+            for column in (*later, "runs DROP COLUMN claim"):
+                connection.execute(sa.text(f"ALTER TABLE {column}"))
             connection.execute(sa.text("UPDATE schema_version SET version = 1"))
         workspace.close()
         again = Workspace(folder)
@@ -525,6 +660,8 @@ class TestDatabase:
         (stored,) = again.decisions.latest(data)
         assert [getattr(stored, name) for name in new] == [True, False, "c"]
         assert again.lanes.claim(data, "b", ["1"], 1) == ["1"]
+        assert again.runs.elsewhere(again.runs.get(run.id)) is None
+        assert again.runs.requeue(again.runs.get(run.id))
         assert again.database.integrity() == []
         again.close()
 
@@ -557,7 +694,9 @@ class TestDatabase:
         assert workspace.database.integrity() == []
         with workspace.database.read() as connection:
             versions = connection.scalars(sa.select(schema.schema_version.c.version)).all()
+            machines = connection.scalars(sa.select(schema.machines.c.id)).all()
         assert versions == [schema.latest_version()]
+        assert machines == [workspace.machines.here]
 
     def test_an_older_database_is_brought_up_to_date_once(self, workspace, data, monkeypatch):
         calls = []

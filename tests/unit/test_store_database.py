@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from store_actors import small_data, start
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import StoreError
 from core.store import Database, RunState, Workspace, schema
 from core.store import database as module
@@ -201,7 +201,8 @@ def test_a_read_only_workspace_is_told(tmp_path_factory, state):
     for parent in (folder, *folder.parents[:2]):
         os.chmod(parent, 0o755)
     os.chmod(folder, 0o555 if state == "folder" else 0o777)
-    os.chmod(folder / "plain.db", 0o444)
+    for name in ("plain.db", "machine.json"):
+        os.chmod(folder / name, 0o444)
     try:
         with unprivileged(), pytest.raises(StoreError, match="yours to write"):
             Workspace(folder).add_dataset(small_data(), "small")
@@ -240,7 +241,7 @@ def test_a_full_disk_is_told_and_nothing_stored_is_harmed(tmp_path):
         out, complaint = actor.communicate(timeout=60)
         assert actor.returncode == 0, complaint
         name, title, stored = json.loads(out)
-        assert (name, title) == ("StoreError", "The disk is full.")
+        assert (name, title) == ("StoreUnavailable", "The disk is full.")
         os.system(f"mount -o remount,size=4m {disk}")
         workspace = Workspace(disk)
         assert workspace.database.integrity() == []

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from store_actors import small_data
 
-from core.dataset import CandidateDataset
+from core.data.dataset import CandidateDataset
 from core.errors import DatasetMismatch, DatasetNotFound, PlainError, StoreError
 from core.store import Workspace
 
@@ -180,3 +180,18 @@ def test_how_many_runs_may_be_at_work_is_remembered(workspace):
 def test_a_home_folder_may_be_written_short(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Workspace("~/space").folder == tmp_path / "space"
+
+
+def test_a_loaded_data_set_is_shared_while_somebody_has_it(tmp_path):
+    workspace = Workspace(tmp_path)
+    fingerprint = workspace.add_dataset(small_data(), "small")
+    first = workspace.load_dataset(fingerprint)
+    assert workspace.load_dataset(fingerprint) is first
+    assert workspace.load_dataset(fingerprint, verify=True) is not first
+    truth = first.candidates.copy()
+    Workspace(tmp_path).add_dataset(small_data(truth=truth), "small")  # by another process
+    assert workspace.load_dataset(fingerprint).truth is not None
+    folder = tmp_path / "datasets" / fingerprint
+    (folder / "features.npy").rename(folder / "gone.npy")
+    with pytest.raises(StoreError):
+        workspace.load_dataset(fingerprint)

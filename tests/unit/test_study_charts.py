@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.store import StudyRow
 from core.tuning import Parameter, Study, StudySettings, Trial
 from plain_app.charts import compare, lens

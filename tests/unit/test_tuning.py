@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from core import tuning
-from core.config import PlainConfig
+from core.engine.config import PlainConfig
 from core.errors import ConfigError, PlainError
 from core.store import Decision, Workspace
 from core.tuning import studies
@@ -137,7 +137,7 @@ def test_every_objective_finishes_its_trials(space, demo, fingerprint, objective
 
 
 def test_a_trial_is_the_run_with_its_settings(space, demo, fingerprint):
-    from core.trainer import PlainTrainer
+    from core.engine.trainer import PlainTrainer
 
     settings = StudySettings(base=FAST, n_trials=2)
     row = tuning.create_study(space, fingerprint, settings)
@@ -262,7 +262,7 @@ def test_the_command_searches_reports_and_resumes(tmp_path):
     place = ["--workspace", str(tmp_path / "space"), "--json"]
 
     def plain(*arguments: str):
-        command = [sys.executable, "-m", "core", "tune", *arguments, *place]
+        command = [sys.executable, "-m", "plain_app", "tune", *arguments, *place]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     asked = ["--trials", "2", "--workers", "1", "--set", "epochs=1", "--search", "k=3:6"]
@@ -306,8 +306,8 @@ def test_a_bad_command_is_a_message(tmp_path, asked, says):
 
 
 def test_review_asks_first_what_depends_on_a_setting(space, demo, fingerprint):
-    from core.graphs import build_instance_graph, build_label_graph
-    from core.propagation import Propagator
+    from core.engine.graphs import build_instance_graph, build_label_graph
+    from core.engine.propagation import Propagator
     from core.review import Reviewer
 
     assert tuning.dependence(space, fingerprint) is None

@@ -1,23 +1,19 @@
 """Real runs: real child processes, real database, killed and resumed."""
 
-import os
 import random
-import signal
 import threading
-from time import monotonic, sleep
+from time import sleep
 
 import numpy as np
 import pytest
+from real_runs import assert_same_results, kill, kill_all, queue, results, wait
 
-from core import background, worker
-from core.config import PlainConfig
 from core.errors import StoreError
-from core.results import confidence_history, give_graphs, load_graphs, retrained_from
 from core.review.load import thanks_to_you
+from core.runs import processes as background
+from core.runs import worker
+from core.runs.results import confidence_history, give_graphs, load_graphs, retrained_from
 from core.store import Decision, RunState, Workspace
-
-EPOCHS = 40
-CONFIG = PlainConfig(epochs=EPOCHS)
 
 
 @pytest.fixture
@@ -25,35 +21,8 @@ def workspace(tmp_path, demo):
     space = Workspace(tmp_path / "space")
     space.add_dataset(demo, "demo")
     yield space
-    for run in space.runs.list():
-        if run.pid is not None and run.pid != os.getpid():
-            kill(run)
+    kill_all(space)
     space.close()
-
-
-def kill(run):
-    try:
-        os.kill(run.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-
-
-def wait(condition, seconds=240):
-    end = monotonic() + seconds
-    while not condition():
-        assert monotonic() < end, "nothing happened"
-        sleep(0.02)
-
-
-def queue(workspace, demo, **settings):
-    return workspace.runs.create(demo.fingerprint, PlainConfig(**{"epochs": EPOCHS, **settings}))
-
-
-def results(workspace, run):
-    folder = workspace.runs.folder(run.id)
-    return [
-        np.load(folder / f"{name}.npy") for name in ("pseudo_labels", "predictions", "confidences")
-    ]
 
 
 def test_a_run_records_events_results_and_every_epochs_confidences(workspace, demo):
@@ -67,11 +36,14 @@ def test_a_run_records_events_results_and_every_epochs_confidences(workspace, de
     history = confidence_history(workspace, run.id)
     assert history.shape == (5, demo.candidates.sum())
     confidences = results(workspace, run)[2]
-    assert np.array_equal(history[-1], confidences[demo.candidates > 0].astype(np.float16))
+    # The last epoch takes one reading of the level, the end all of them.
+    assert np.abs(history[-1] - confidences[demo.candidates > 0]).mean() < 0.01
     instances, labels = load_graphs(workspace, run.id)
     assert instances.n_instances == demo.n_instances
     assert labels.n_labels == demo.n_labels
-    assert np.load(workspace.runs.folder(run.id) / "layout_pca.npy").shape == (400, 2)
+    folder = workspace.runs.folder(run.id)
+    assert np.load(folder / "layout_pca.npy").shape == (400, 2)
+    assert not any(one.stat().st_mode & 0o077 for one in (folder, *folder.iterdir()))
 
 
 @pytest.fixture
@@ -92,8 +64,7 @@ def test_a_process_that_stood_by_gives_the_same_bits(workspace, demo, standby):
     here = queue(workspace, demo, members=2)
     worker.run_training(workspace, here.id)
     wait(lambda: workspace.runs.get(there.id).state.is_ended)
-    for mine, its in zip(results(workspace, here), results(workspace, there), strict=True):
-        assert np.array_equal(mine, its)
+    assert_same_results(workspace, here, there)
     assert worker.log_of(workspace, there.id).exists()
 
 
@@ -116,12 +87,12 @@ def test_a_child_process_gives_the_same_bits_as_the_foreground(workspace, demo):
     worker.run_training(workspace, here.id)
     worker.launch(workspace, there.id)
     wait(lambda: workspace.runs.get(there.id).state.is_ended)
-    for one, other in zip(results(workspace, here), results(workspace, there), strict=True):
-        assert np.array_equal(one, other)
+    assert_same_results(workspace, here, there)
 
 
-def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo):
-    epochs = 300
+def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, demo, monkeypatch):
+    monkeypatch.setenv("PLAIN_CHECKPOINT_SECONDS", "0.2")
+    epochs = 1200
     settings = {"epochs": epochs, "batch_size": 16}
     broken = queue(workspace, demo, **settings)
     chance = random.Random(1)
@@ -131,7 +102,7 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
         wait(lambda: workspace.runs.get(broken.id).pid is not None)
         before = workspace.runs.get(broken.id).epoch
         wait(lambda at=before: workspace.runs.get(broken.id).epoch > at)
-        sleep(chance.uniform(0, 0.5))
+        sleep(chance.uniform(0, 0.2))
         run = workspace.runs.get(broken.id)
         assert not run.state.is_ended, "too fast to be killed"
         kill(run)
@@ -142,8 +113,7 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     assert workspace.runs.get(broken.id).state is RunState.FINISHED
     whole = queue(workspace, demo, **settings)
     worker.run_training(workspace, whole.id)
-    for one, other in zip(results(workspace, whole), results(workspace, broken), strict=True):
-        assert np.array_equal(one, other)
+    assert_same_results(workspace, whole, broken)
     events = workspace.runs.events_after(broken.id)
     assert [seq for seq, _ in events] == list(range(epochs + 3))
     assert [event.epoch for _, event in events if event.kind == "epoch"] == list(
@@ -233,7 +203,7 @@ def test_stop_from_another_thread_ends_after_a_whole_epoch(workspace, demo):
 
 
 def test_given_graphs_are_used(workspace, demo):
-    from core.graphs import build_instance_graph
+    from core.engine.graphs import build_instance_graph
 
     run = queue(workspace, demo, epochs=1)
     graph = build_instance_graph(np.random.default_rng(0).random((demo.n_instances, 3)), k=3)

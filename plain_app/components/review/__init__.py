@@ -1,4 +1,4 @@
-"""The review desk as a component: it fetches questions and posts answers itself (`plain_app.api`).
+"""The review desk as a component: it asks and answers itself (`plain_app.server.routes`).
 
 Key presses never wait for a rerun: the desk has its own queue, keeps every answer in the browser
 until the server has committed it, and tells the page only what the page has to draw.
@@ -41,6 +41,7 @@ _HTML = """
       <progress data-part="meter" max="1" hidden></progress></div>
   </div>
   <div class="last" data-part="last"></div>
+  <div class="refused" data-part="aside" role="alert" hidden></div>
 </div>
 """
 

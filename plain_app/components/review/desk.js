@@ -7,7 +7,10 @@ const PREFIX = "plain.answer."; // localStorage: one entry per answer that is no
 const KEYS = "plain.review.keys"; // localStorage: keys of this person's own choice
 const AHEAD = 15; // fetch more when fewer questions are left
 const RENEW = 10; // answers after which the rest of the queue is put in a new order
-const BATCH = 100; // answers per request
+const BATCH = 100; // answers per request, at most
+const NAMED = 300; // instances named in a request for questions, at most
+const FINAL = [400, 403, 413, 415, 422]; // asking again would change nothing
+const ATTEMPTS = 5; // how often one answer may make the server fail before it is set aside
 const REMEMBERED = 300; // questions on the desk, those behind included
 const SLOW = 1500; // milliseconds after which an answer counts as not saved
 const TIMEOUT = 15000;
@@ -53,15 +56,24 @@ async function post(what, token, body) {
   return told;
 }
 
+// How long to wait after so many failures: ever longer, and not all desks at the same moment.
+function pauseAfter(failures, most) {
+  return Math.min(250 * 2 ** failures, most) * (0.5 + Math.random());
+}
+
+// Tokens expire. The page, which knows who is logged in, gives a fresh one at every rerun.
+const page = { token: "", rerun() {} };
+
 class Outbox {
   constructor() {
     this.waiting = readWaiting();
-    this.refused = [];
+    this.aside = []; // answers that cannot be sent, and why; the browser keeps them
+    this.limit = BATCH;
+    this.failures = 0; // in a row
     this.trouble = "";
     this.hasSaved = false;
     this.isKept = true; // whether this browser keeps what is not saved
     this.listeners = new Set();
-    this.pause = 500;
     this.serial = 0;
     window.addEventListener("online", () => this.send());
   }
@@ -71,13 +83,17 @@ class Outbox {
       const slot = `${PREFIX}${Date.now()}.${String(this.serial++).padStart(9, "0")}`;
       const entry = { slot, token, decision, since: Date.now() };
       this.waiting.push(entry);
-      try {
-        localStorage.setItem(slot, JSON.stringify({ token, decision }));
-      } catch {
-        this.isKept = false;
-      }
+      this.keep(entry);
     }
     this.send();
+  }
+
+  keep({ slot, token, decision, since }) {
+    try {
+      localStorage.setItem(slot, JSON.stringify({ token, decision, since }));
+    } catch {
+      this.isKept = false;
+    }
   }
 
   isWaiting(uid) {
@@ -91,9 +107,8 @@ class Outbox {
     try {
       while (this.waiting.length) await this.sendSome();
     } catch (error) {
-      this.trouble = navigator.onLine === false ? "no network" : "the server does not answer";
-      this.timer = setTimeout(() => this.send(), this.pause);
-      this.pause = Math.min(this.pause * 2, 4000);
+      this.trouble = navigator.onLine === false ? "no network" : error.status === 401 ? error.message : "the server does not answer";
+      this.timer = setTimeout(() => this.send(), pauseAfter(++this.failures, 8000));
       console.debug("not saved yet", error);
     } finally {
       this.isSending = false;
@@ -104,22 +119,69 @@ class Outbox {
   async sendSome() {
     const { token } = this.waiting[0];
     const end = this.waiting.findIndex((one) => one.token !== token);
-    const batch = this.waiting.slice(0, Math.min(BATCH, end < 0 ? BATCH : end));
+    const batch = this.waiting.slice(0, Math.min(this.limit, end < 0 ? BATCH : end));
+    const decisions = batch.map((one) => ({ ...one.decision, age: (Date.now() - one.since) / 1000 }));
     try {
-      const told = await post("decisions", token, { decisions: batch.map((one) => one.decision) });
+      const told = await post("decisions", token, { decisions });
       const refused = new Map(told.refused.map((one) => [one.uid, one.why]));
-      const isDone = new Set([...told.saved, ...refused.keys()]);
-      this.drop(batch.filter((one) => isDone.has(one.decision.uid)));
-      for (const why of refused.values()) this.refused.push(why);
+      const isSaved = new Set(told.saved);
+      this.drop(batch.filter((one) => isSaved.has(one.decision.uid)));
+      for (const one of batch) if (refused.has(one.decision.uid)) this.setAside([one], refused.get(one.decision.uid));
+      this.limit = Math.min(2 * this.limit, BATCH);
     } catch (error) {
-      if (![400, 403, 422].includes(error.status)) throw error;
-      this.refused.push(error.message); // asking again would change nothing; localStorage has it
-      this.waiting = this.waiting.filter((one) => !batch.includes(one));
+      if (error.status === 401) return this.renew(token);
+      if (!this.isHopeless(batch, error)) throw error;
+      return;
     }
     this.trouble = "";
-    this.pause = 500;
+    this.failures = 0;
     this.hasSaved = true;
     this.tell();
+  }
+
+  // Whether it is of no use to send this again as it is: then it is sent in halves, to find the
+  // answer it is about, and that one is set aside, so that the others get through.
+  isHopeless(batch, error) {
+    if (!FINAL.includes(error.status) && error.status !== 500) return false;
+    if (batch.length > 1 && error.status !== 403) this.limit = Math.ceil(batch.length / 2);
+    else if (error.status === 500 && (batch[0].attempts = (batch[0].attempts ?? 0) + 1) < ATTEMPTS) return false;
+    else this.setAside(batch, error.message);
+    return true;
+  }
+
+  // An undo of what was not saved would take back an older answer: it is set aside too.
+  setAside(entries, why) {
+    const cell = ({ decision }) => JSON.stringify([decision.instance_id, decision.label]);
+    const cells = new Set(entries.map(cell));
+    const undone = this.waiting.filter((one) => !entries.includes(one) && one.decision.verdict === "undo" && cells.has(cell(one)));
+    this.waiting = this.waiting.filter((one) => !entries.includes(one) && !undone.includes(one));
+    this.aside.push(...[...entries, ...undone].map((entry) => ({ entry, why })));
+    this.tell();
+  }
+
+  sendAside() {
+    this.waiting.push(...this.aside.map(({ entry }) => entry));
+    this.aside = [];
+    this.send();
+  }
+
+  discardAside() {
+    this.drop(this.aside.map(({ entry }) => entry));
+    this.aside = [];
+    this.tell();
+  }
+
+  // Give the answers of an expired token a fresh one. Another person's wait until that person is back.
+  async renew(token) {
+    const isOld = (one) => one.token === token;
+    try {
+      const told = await post("token", page.token, { token });
+      for (const one of this.waiting.filter(isOld)) this.keep(Object.assign(one, told));
+    } catch (error) {
+      if (error.status === 401) page.rerun();
+      if (error.status !== 403) throw error;
+      this.setAside(this.waiting.filter(isOld), error.message);
+    }
   }
 
   drop(entries) {
@@ -171,6 +233,8 @@ class Desk {
     this.sinceRenewal = 0;
     this.isFetching = false;
     this.isExhausted = false;
+    this.failures = 0; // in a row
+    this.notBefore = 0; // when the server may be asked again
     this.trouble = "";
     this.progress = null;
     this.changed = () => {};
@@ -181,19 +245,28 @@ class Desk {
     return this.items[this.at];
   }
 
+  // Whether nothing is shown of an item's confidences before it is answered.
+  isBlind(item) {
+    return Boolean(this.settings.blind || item?.blind);
+  }
+
+  isHidden(item) {
+    return this.isBlind(item) && !item.answer;
+  }
+
   get left() {
     return this.items.slice(this.at).filter((one) => !one.doneAt).length;
   }
 
   async fetchMore() {
-    if (this.isFetching) return;
+    if (this.isFetching || performance.now() < this.notBefore) return;
     this.isFetching = true;
     const start = performance.now();
     const kept = this.items.slice(this.at, this.at + 2).filter((one) => !one.doneAt);
     const aside = this.items.filter((one) => one.isSkipped);
     const unsaved = outbox.waiting.map((one) => one.decision.instance_id);
-    const have = [...new Set([...idsOf(kept), ...unsaved, ...idsOf(aside)])];
-    const { dropped } = this;
+    const have = [...new Set([...idsOf(kept), ...unsaved, ...idsOf(aside)])].slice(0, NAMED);
+    const dropped = this.dropped.slice(0, NAMED);
     try {
       const told = await post("questions", this.settings.token, { ...this.settings.query, have, dropped });
       this.dropped = this.dropped.filter((id) => !dropped.includes(id));
@@ -202,11 +275,15 @@ class Desk {
       this.nElsewhere = told.elsewhere;
       this.progress = told.progress;
       this.trouble = "";
+      this.failures = 0;
       // All of it was answered meanwhile, or others have the rest: ask again, soon or later.
-      if (!this.item) setTimeout(() => this.item || this.fetchMore(), this.isExhausted ? 10000 : 0);
+      if (!this.item) setTimeout(() => this.item || this.fetchMore(), this.isExhausted ? pauseAfter(9, 10000) : 0);
     } catch (error) {
       this.trouble = error.status ? error.message : "the server does not answer";
-      setTimeout(() => this.item || this.fetchMore(), 2000);
+      if (error.status === 401) page.rerun();
+      const pause = pauseAfter(++this.failures, 30000);
+      this.notBefore = performance.now() + pause;
+      setTimeout(() => this.left < AHEAD && this.fetchMore(), pause + 1);
     } finally {
       this.isFetching = false;
     }
@@ -222,7 +299,7 @@ class Desk {
     const before = this.items.filter((one, place) => stays(one, place) && !isLost(one));
     const isTaken = (one) => before.some((other) => other.key === one.key && (!other.doneAt || other.doneAt > start));
     const fresh = items.filter((one) => !isTaken(one));
-    for (const one of fresh) prepare(one, this.settings.blind);
+    for (const one of fresh) prepare(one, this.isBlind(one));
     const after = [...before, ...fresh];
     const remaining = new Set(idsOf(after));
     this.dropped.push(...idsOf(this.items).filter((id) => !remaining.has(id)));
@@ -255,7 +332,7 @@ class Desk {
     const decisions = item.cells
       .map((cell, at) => ({ cell, verdict: verdicts[at] }))
       .filter(({ cell, verdict }) => verdict && verdict !== cell.standing)
-      .map(({ cell, verdict }) => ({ ...this.decision(cell, verdict, seconds), batch }));
+      .map(({ cell, verdict }) => ({ ...this.decision(item, cell, verdict, seconds), batch }));
     outbox.add(this.settings.token, decisions);
     item.cells.forEach((cell, at) => (cell.standing = verdicts[at] ?? cell.standing));
     item.answer = decisions.map((one) => one.uid);
@@ -266,14 +343,14 @@ class Desk {
     this.advance();
   }
 
-  decision(cell, verdict, seconds) {
+  decision(item, cell, verdict, seconds) {
     return {
       uid: newUid(),
       instance_id: cell.id,
       label: cell.label,
       verdict,
       confidence: cell.confidence,
-      shown: !this.settings.blind,
+      shown: !this.isBlind(item),
       sampled: Boolean(cell.sampled),
       seconds,
     };
@@ -502,7 +579,7 @@ class View {
     const counts = (cell) => cell.asked || cell.isTouched;
     let verdicts;
     if (name === "reject") verdicts = cells.map((cell) => (counts(cell) && (cell.verdict || !this.isGrid) ? "reject" : null));
-    else if (this.desk.settings.blind && !this.isGrid) {
+    else if (this.desk.isBlind(this.desk.item) && !this.isGrid) {
       if (!cells.some((cell) => cell.verdict)) return this.say("Blind: tick what is true first, or reject all.");
       verdicts = cells.map((cell) => cell.verdict ?? (cell.asked ? "reject" : null));
     } else verdicts = cells.map((cell) => (counts(cell) ? cell.verdict : null));
@@ -515,6 +592,7 @@ class View {
   }
 
   why() {
+    if (this.desk.isHidden(this.desk.item)) return this.say("Blind: it is told after the answer.");
     const cell = this.desk.item.cells[this.desk.mark];
     if (cell) this.trigger("why", { instance: cell.id, label: cell.label });
   }
@@ -522,6 +600,7 @@ class View {
   async preview() {
     const cell = this.desk.item.cells[this.desk.mark];
     if (!cell) return;
+    if (this.desk.isHidden(this.desk.item)) return this.say("Blind: it is told after the answer.");
     this.panel = "preview";
     this.previewed = null;
     const verdict = cell.verdict === "keep" ? "keep" : "reject";
@@ -586,7 +665,9 @@ class View {
       : desk.isExhausted
         ? desk.nElsewhere
           ? "What is left to ask is on other people's desks."
-          : "Nothing left to ask with this order and these filters."
+          : desk.settings.query.order === "thirty"
+            ? "The audit is answered. What it says is above."
+            : "Nothing left to ask with this order and these filters."
         : "Getting questions …";
     this.part("empty").textContent = text;
     this.part("desk").dataset.state = desk.trouble ? "trouble" : desk.isExhausted ? "done" : "waiting";
@@ -637,7 +718,7 @@ class View {
     row.classList.toggle("marked", at === this.desk.mark);
     row.classList.toggle("aside", !cell.asked && !cell.isTouched && !cell.standing);
     row.onmousedown = () => ((this.desk.mark = at), this.draw());
-    const isHidden = this.desk.settings.blind && !item.answer;
+    const isHidden = this.desk.isHidden(item);
     const bar = make("span", "bar");
     if (!isHidden) bar.style.setProperty("--share", cell.confidence ?? 0);
     const verdicts = make("span", "verdicts");
@@ -652,8 +733,12 @@ class View {
     row.append(
       make("kbd", "", at < 10 ? String((at + 1) % 10) : ""), name, bar,
       make("span", "number", isHidden ? "·" : percent(cell.confidence)),
-      isHidden ? make("span") : sparkline(cell.history), verdicts,
+      isHidden ? make("span", "spark") : sparkline(cell.history), verdicts,
     );
+    if (cell.offered) {
+      row.append(make("span", "votes", isHidden ? "\u00a0" : cell.offered)); // the line stays: nothing jumps
+      if (!isHidden) row.lastChild.title = cell.offered;
+    }
     return row;
   }
 
@@ -672,7 +757,7 @@ class View {
       tile.append(make("span", "caption", cell.text || cell.id));
       const number = this.desk.settings.blind ? "" : percent(cell.confidence);
       tile.append(make("span", "number", `${MARKS[cell.verdict] ?? "–"} ${number}`));
-      tile.title = cell.id;
+      tile.title = [cell.id, this.desk.settings.blind ? "" : cell.offered].filter(Boolean).join("\n");
       return tile;
     });
     this.part("grid").replaceChildren(...tiles);
@@ -695,24 +780,42 @@ class View {
     if (!desk) return;
     const own = outbox.waiting.length;
     const isLate = own > 0 && (outbox.trouble !== "" || Date.now() - outbox.waiting[0].since > SLOW);
-    const refused = outbox.refused.length;
+    const { aside } = outbox;
     const kept = outbox.isKept ? "kept in this browser, sent as soon as it can be" : "do not close this page";
     const status = part("status");
-    status.dataset.state = refused ? "refused" : isLate ? "unsaved" : own ? "saving" : "saved";
+    status.dataset.state = isLate ? "unsaved" : aside.length ? "refused" : own ? "saving" : "saved";
     status.dataset.waiting = own;
-    status.textContent = refused
-      ? `${refused} not taken: ${outbox.refused.at(-1)}`
-      : isLate
-        ? `⚠ ${own} not saved${outbox.trouble ? ` (${outbox.trouble})` : ""}: ${kept}`
-        : own
-          ? `saving ${own} …`
+    status.textContent = isLate
+      ? `⚠ ${own} not saved${outbox.trouble ? ` (${outbox.trouble})` : ""}: ${kept}`
+      : own
+        ? `saving ${own} …`
+        : aside.length
+          ? `⚠ ${aside.length} not taken`
           : outbox.hasSaved
             ? "✓ all saved"
             : "";
+    this.drawAside(aside);
     part("desk").classList.toggle("unsaved", isLate);
     this.drawLast();
     if (!own && this.wasWaiting) this.afterSaving();
     this.wasWaiting = own > 0;
+  }
+
+  // Say which answers could not be saved, and what can be done about it.
+  drawAside(aside) {
+    const line = this.part("aside");
+    line.hidden = !aside.length;
+    if (this.lastAside === aside.at(-1)) return;
+    this.lastAside = aside.at(-1);
+    if (!aside.length) return line.replaceChildren();
+    const { entry, why } = this.lastAside;
+    const { instance_id, label, verdict } = entry.decision;
+    const text = `${aside.length} not taken, kept in this browser. The last, ${instance_id} · ${label} ${verdict}: ${why}`;
+    line.replaceChildren(
+      make("span", "", text),
+      button("Send again", "Try to save them once more", () => outbox.sendAside()),
+      button("Discard", "Forget these answers", () => outbox.discardAside()),
+    );
   }
 
   drawLast() {
@@ -722,7 +825,7 @@ class View {
     if (!last) return line.replaceChildren();
     const parts = last.decisions.slice(0, 6).map((one) => {
       const isSaved = !outbox.isWaiting(one.uid);
-      const box = make("span", "said", `${one.label} ${one.verdict} ${percent(one.confidence)} `);
+      const box = make("span", "said", `${one.label} ${one.verdict} ${this.told(last.item, one)} `);
       box.append(make("b", isSaved ? "tick" : "", isSaved ? "✓" : "…"));
       return box;
     });
@@ -731,13 +834,22 @@ class View {
     line.replaceChildren(make("span", "", `${last.item.title}: `), ...parts);
   }
 
+  // What was kept from the person until the answer, or the confidence that was shown with it.
+  told(item, { instance_id, label, verdict, confidence, shown }) {
+    if (shown) return percent(confidence);
+    const cell = item.cells.find((one) => one.id === instance_id && one.label === label);
+    const proposed = cell?.proposed === verdict ? "so is the proposal" : `the proposal is ${cell?.proposed}`;
+    const before = cell?.before ? `, you said ${cell.before} before` : "";
+    return `(${proposed}, ${percent(confidence)}${before})`;
+  }
+
   // A moment after the last answer was saved: what it settled, and the page's other parts.
   afterSaving() {
     clearTimeout(this.idle);
     this.idle = setTimeout(async () => {
       const { desk } = this;
       try {
-        desk.progress = await post("progress", desk.settings.token, {});
+        desk.progress = await post("progress", desk.settings.token, { order: desk.settings.query.order });
         this.drawHead(desk.item);
         this.trigger("answered", desk.answers.length);
       } catch (error) {
@@ -787,6 +899,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (!desks.has(data.scope)) desks.set(data.scope, new Desk(data));
   const desk = desks.get(data.scope);
   Object.assign(desk.settings, data);
+  Object.assign(page, { token: data.token, rerun: () => setTriggerValue("answered", desk.answers.length) });
   let view = views.get(parentElement);
   if (!view) views.set(parentElement, (view = new View(parentElement)));
   view.show(desk, setTriggerValue);

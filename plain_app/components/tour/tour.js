@@ -57,8 +57,9 @@ async function go(at) {
     await appears(() => isOn(stop.page), isMine);
   }
   if (stop.press) {
-    const either = () => find(stop.unless) ?? find(stop.press);
-    if ((await appears(either, isMine)) && !find(stop.unless)) find(stop.press).click();
+    const press = () => pressed(find(stop.press), stop.named);
+    await appears(() => find(stop.target) ?? press(), isMine);
+    if (isMine() && !find(stop.target)) press()?.click();
   }
   const target = await appears(() => find(stop.target), isMine);
   if (!isMine()) return;
@@ -68,6 +69,11 @@ async function go(at) {
 
 const find = (selector) =>
   [...document.querySelectorAll(selector || "none")].find((one) => one.offsetParent) ?? null;
+/** What is pressed of a widget: its button, or of several names the one that is called so. */
+const pressed = (widget, name) =>
+  [...(widget?.querySelectorAll(name ? "p" : "button") ?? [])].find(
+    (one) => !name || one.textContent.trim() === name,
+  ) ?? null;
 const links = () => [...document.querySelectorAll(".st-key-frame-steps a")];
 const linkTo = (page) => links().find((one) => one.textContent.trim().endsWith(page)) ?? null;
 const isOn = (page) => {

@@ -1,0 +1,260 @@
+"""Confidence: predictions and decisions turned into P(true | candidate), one scale for all labels.
+
+`core.confidence.noise_model` says what candidates and predictions alone imply. Decisions then
+correct it by a logistic regression of the verdicts on that logit, with one intercept per label.
+Slope and common intercept have Cauchy priors around 1 and 0, which hold small changes back and let
+large ones pass. Labels get intercepts of their own, shrunk by their estimated spread, only where
+they differ by more than chance would: the order of cells is that without decisions until these say
+that it is wrong. A decision never overwrites the confidence of its own cell.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import expit
+
+from core.confidence.level import Level
+from core.confidence.noise_model import Floats, Noise, logit
+from core.confidence.readings import held, worth_keeping
+from core.confidence.sources import SourceModel
+
+_SPREAD_ROUNDS, _NEWTON_STEPS, _FIRST_STEPS = 20, 3, 15
+
+_NO_CHANGE, _SCALE = np.array([1.0, 0.0]), np.array([0.2, 0.4])
+"""Of slope and common intercept: the middle and the scale of their priors."""
+
+_SHARED_SD, _LABEL_SD = np.array([0.5, 1.0]), 0.2
+"""What is not known before any decision: spread of these two, and of the label intercepts."""
+
+_APPARENT, _NO_SPREAD = 2.0, 1e-12
+"""Standard deviations beyond chance at which labels differ; their spread while they do not."""
+
+_CHOSEN_WEIGHT = 0.25
+"""Weight of a decision on a cell that was not drawn at random."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """What each candidate's chance is, and each label's share of true candidates."""
+
+    confidences: npt.NDArray[np.float32]  # (n, L), 0 outside the candidates
+    base_rates: Floats  # (L,) P(true | candidate)
+    base_rate_low: Floats  # (L,) 95 % interval
+    base_rate_high: Floats
+    probabilities: npt.NDArray[np.float32]  # (n, L) before candidates are kept at even odds
+    kept: npt.NDArray[np.bool_]  # (n, L) candidates that are not to be rejected
+
+
+class Reliability(NamedTuple):
+    """Cells binned by confidence: what was claimed beside what was true; empty bins left out."""
+
+    confidence: Floats
+    true_share: Floats
+    n_cells: npt.NDArray[np.int64]
+
+
+def calibrate(
+    Y: Any,
+    Z: Any,
+    Y_hat: Any,
+    decided: Any = None,
+    sampled: Any = None,
+    *,
+    eta: float = 1.0,
+    sources: SourceModel | None = None,
+    level: Level | None = None,
+) -> Calibration:
+    """Return the probability of every candidate and the base rate of every label.
+
+    Parameters
+    ----------
+    Y, Y_hat : (n, L) candidates and predictions
+    Z : (n, L) what propagation with weight `eta` made of them, not balanced; None without graphs
+    decided : (n, L), 1 kept, 0 rejected, NaN undecided
+    sampled : (n, L), which decided cells were drawn at random; the others count less, because a
+        cell chosen for its confidence says little about the rest of its label. None: all were.
+    sources : what the votes alone say, where several sources voted
+    level : what earlier predictions, of candidates, told; None: these are such
+    """
+    offered = np.asarray(Y) > 0
+    rows, labels = np.nonzero(offered)
+    known, verdicts, weights = _answers(offered, decided, sampled)
+    noise, kept = None, np.zeros(len(rows), bool)
+    if sources is None:
+        noise = Noise.fit(Y, Y_hat, level)
+    if noise is not None and noise.readings is not None:
+        evidence = noise.evidence(Y, Z, Y_hat, eta)
+        readings = noise.readings.after(*evidence.at(known), verdicts, weights)
+        p, kept = readings.mean(*evidence)
+        p = noise.placed(offered, p)[rows, labels]
+    elif sources is not None:
+        p = sources.refit(Y_hat, decided).confidences(Y, Z, Y_hat, eta)[rows, labels]
+    else:
+        p = np.zeros(0)
+    x = logit(p)
+    fit = _Regression.fit(offered.shape[1], _Decisions(x[known], labels[known], verdicts, weights))
+    p = fit.predict(x, labels)
+    if len(known) and noise is not None:
+        kept |= worth_keeping(p)
+    confidences, before = np.zeros((2, *offered.shape), np.float32)
+    confidences[offered], before[offered] = held(p, kept), p
+    keeps = np.zeros(offered.shape, bool)
+    keeps[offered] = kept
+    return Calibration(confidences, *fit.base_rates(x, labels), before, keeps)
+
+
+def _answers(offered: Any, decided: Any, sampled: Any) -> tuple[Any, Floats, Floats]:
+    """Return which candidates were decided, how, and what each of these decisions weighs."""
+    if decided is None:
+        return np.zeros(0, np.intp), np.zeros(0), np.zeros(0)
+    verdicts = np.asarray(decided, np.float64)[offered]
+    known = np.flatnonzero(verdicts >= 0)
+    drawn = True if sampled is None else np.asarray(sampled, bool)[offered][known]
+    return known, verdicts[known], np.where(drawn, np.ones(len(known)), _CHOSEN_WEIGHT)
+
+
+def reliability(confidences: Any, truth: Any, mask: Any = None, n_bins: int = 10) -> Reliability:
+    """Compare confidences with what was true, or decided (NaN: not yet), where `mask` holds."""
+    c, t = np.asarray(confidences, np.float64), np.asarray(truth, np.float64)
+    known = ~np.isnan(t) if mask is None else ~np.isnan(t) & (np.asarray(mask) > 0)
+    c, t = c[known], t[known]
+    at = np.minimum((c * n_bins).astype(np.int64), n_bins - 1)
+    count, claimed, true = (np.bincount(at, w, n_bins) for w in (None, c, t))
+    some = count > 0
+    return Reliability(claimed[some] / count[some], true[some] / count[some], count[some])
+
+
+def expected_calibration_error(confidences: Any, truth: Any, mask: Any = None) -> float:
+    """Return the mean distance of claimed and true share over cells, in ten bins; NaN for none."""
+    claimed, true, count = reliability(confidences, truth, mask)
+    return float(np.average(abs(claimed - true), weights=count)) if len(count) else float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class _Decisions:
+    """Verdicts on cells, and what they say about slope, common and label intercepts."""
+
+    x: Floats  # (decisions,) log-odds before
+    labels: npt.NDArray[np.intp]
+    verdicts: Floats  # 1 kept, 0 rejected
+    weights: Floats
+
+    def step(self, shared: Floats, intercepts: Floats, spread: float) -> tuple[Floats, Floats]:
+        """Return both after one of Newton's steps, halved until it is for the better."""
+        precision = _cauchy_precision(shared)
+        covariance, pull, own = self.curvature(shared, intercepts, precision, spread)
+        error = self._error(shared, intercepts)
+        up = np.bincount(self.labels, error, len(intercepts)) - intercepts / spread
+        step = covariance @ (self._design @ error - precision * (shared - _NO_CHANGE) + pull @ up)
+        label_step = own * up + step @ pull
+        best = self._penalised(shared, intercepts, spread) + 1e-9
+        while self._penalised(shared + step, intercepts + label_step, spread) > best:
+            step, label_step = step / 2, label_step / 2
+        return shared + step, intercepts + label_step
+
+    def curvature(
+        self, shared: Floats, intercepts: Floats, precision: Floats, spread: float
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the shared covariance, pull and own variance of the intercepts (_Regression)."""
+        p = self._predict(shared, intercepts)
+        w, design, n_labels = self.weights * p * (1 - p), self._design, len(intercepts)
+        own = 1 / (np.bincount(self.labels, w, n_labels) + 1 / spread)
+        cross = np.stack([np.bincount(self.labels, w * row, n_labels) for row in design])
+        pull = -cross * own
+        inverse = (design * w) @ design.T + np.diag(precision) + pull @ cross.T
+        return np.asarray(np.linalg.inv(inverse), np.float64), pull, own
+
+    def beyond_chance(self, shared: Floats, n_labels: int) -> float:
+        """Return how far label sums of errors are apart beyond chance, in standard deviations."""
+        p = self._predict(shared, np.zeros(n_labels))
+        error = np.bincount(self.labels, self._error(shared, np.zeros(n_labels)), n_labels)
+        variance = np.bincount(self.labels, self.weights**2 * p * (1 - p), n_labels)
+        chance = np.sqrt(2 * (variance**2).sum())
+        return float((error**2 - variance).sum() / max(chance, 1e-12))
+
+    @property
+    def _design(self) -> Floats:
+        return np.stack([self.x, np.ones_like(self.x)])  # (2, decisions)
+
+    def _predict(self, shared: Floats, intercepts: Floats) -> Floats:
+        return np.asarray(expit(shared @ self._design + intercepts[self.labels]))
+
+    def _error(self, shared: Floats, intercepts: Floats) -> Floats:
+        return self.weights * (self.verdicts - self._predict(shared, intercepts))
+
+    def _penalised(self, shared: Floats, intercepts: Floats, spread: float) -> float:
+        f = shared @ self._design + intercepts[self.labels]
+        fit = (self.weights * (np.logaddexp(0, f) - self.verdicts * f)).sum()
+        prior = np.log(_SCALE**2 + (shared - _NO_CHANGE) ** 2).sum()
+        return float(fit + prior + (intercepts**2).sum() / spread / 2)
+
+
+def _cauchy_precision(shared: Floats) -> Floats:
+    """Return the precision of a normal that holds slope and common as their prior does here."""
+    return np.asarray(2 / (_SCALE**2 + (shared - _NO_CHANGE) ** 2))
+
+
+@dataclass(frozen=True, eq=False)
+class _Regression:
+    """logit P = slope x + common + intercept of the label, as a normal posterior (Laplace).
+
+    The curvature is an arrow: dense in slope and common, diagonal in the label intercepts.
+    """
+
+    shared: Floats  # slope, common
+    intercepts: Floats  # (L,)
+    shared_covariance: Floats  # (2, 2)
+    pull: Floats  # (2, L): how intercepts follow the shared two
+    own_variance: Floats  # (L,) of an intercept once the shared two are known
+
+    @classmethod
+    def prior(cls, n_labels: int) -> Self:
+        nothing, spread = np.zeros(n_labels), np.full(n_labels, _LABEL_SD**2)
+        return cls(_NO_CHANGE, nothing, np.diag(_SHARED_SD**2), np.zeros((2, n_labels)), spread)
+
+    @classmethod
+    def fit(cls, n_labels: int, decisions: _Decisions) -> Self:
+        """Return the posterior after decisions.
+
+        Its estimates are held back by the priors; its uncertainty is that of wide normal ones, so
+        intervals do not narrow because of what was held back.
+        """
+        if not len(decisions.labels):
+            return cls.prior(n_labels)
+        shared, intercepts, spread = _NO_CHANGE, np.zeros(n_labels), _NO_SPREAD
+        for _ in range(_FIRST_STEPS):
+            shared, intercepts = decisions.step(shared, intercepts, spread)
+        if decisions.beyond_chance(shared, n_labels) > _APPARENT:
+            spread = _LABEL_SD**2
+            seen = np.unique(decisions.labels)
+            for _ in range(_SPREAD_ROUNDS):
+                for _ in range(_NEWTON_STEPS):
+                    shared, intercepts = decisions.step(shared, intercepts, spread)
+                precision = _cauchy_precision(shared)
+                covariance, pull, own = decisions.curvature(shared, intercepts, precision, spread)
+                variance = own + np.einsum("al,ab,bl->l", pull, covariance, pull)
+                squares = (intercepts**2 + variance)[seen].sum()
+                spread = float(squares + 2 * _LABEL_SD**2) / (len(seen) + 2)
+        wide = 1 / _SHARED_SD**2, max(spread, _LABEL_SD**2)
+        return cls(shared, intercepts, *decisions.curvature(shared, intercepts, *wide))
+
+    def predict(self, x: Floats, labels: Any) -> Floats:
+        slope, common = self.shared
+        return np.asarray(expit(max(slope, 0.05) * x + common + self.intercepts[labels]))
+
+    def base_rates(self, x: Floats, labels: Any) -> tuple[Floats, Floats, Floats]:
+        """Return the mean confidence of every label's candidates and its 95 % interval."""
+        n_labels = len(self.intercepts)
+        count = np.maximum(np.bincount(labels, minlength=n_labels), 1)
+        p = self.predict(x, labels)
+        rate, by_slope, by_level = (
+            np.bincount(labels, w, n_labels) / count for w in (p, p * (1 - p) * x, p * (1 - p))
+        )
+        by_shared = np.stack([by_slope, by_level]) + by_level * self.pull
+        variance = by_level**2 * self.own_variance
+        variance += np.einsum("al,ab,bl->l", by_shared, self.shared_covariance, by_shared)
+        # On the logit scale, so that the interval stays within (0, 1).
+        width = 1.96 * np.sqrt(variance) / np.maximum(rate * (1 - rate), 1e-6)
+        return rate, expit(logit(rate) - width), expit(logit(rate) + width)

@@ -1,0 +1,146 @@
+"""How many false labels an instance carries is often regular, so its candidates compete.
+
+A task may ask for three labels, a tagger list five. With nu(m) the distribution of the number of
+false candidates and any m false labels equally likely,
+
+    P(T | S) ~ prod over T of p / (1 - p)  times  nu(|S| - |T|) / C(L - |T|, |S| - |T|).
+
+nu is learned from all rows by EM, its mean held within what the level allows. Sums over subsets are
+elementary symmetric polynomials: exact, |S|^2 per row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import gammaln
+
+Floats = npt.NDArray[np.float64]
+
+_EM_ROUNDS = 15
+
+_LARGEST_SET = 64
+"""Candidates of an instance up to which they compete; odds to this power still fit a float."""
+
+
+@dataclass(frozen=True, eq=False)
+class _SameSize:
+    """The instances with s candidates: odds, and E[k] the polynomials of the first k of them."""
+
+    odds: Floats  # (rows, s)
+    E: Floats  # (s + 1, rows, s + 1)
+
+    @classmethod
+    def of(cls, odds: Floats) -> Self:
+        n, s = odds.shape
+        E = np.zeros((s + 1, n, s + 1))
+        E[0, :, 0] = 1
+        for k in range(s):
+            E[k + 1] = E[k]
+            E[k + 1, :, 1:] += odds[:, k, None] * E[k, :, :-1]
+        return cls(odds, E)
+
+    def n_true(self, weight: Floats) -> Floats:
+        """Return the distribution of the number of true candidates, (rows, s + 1)."""
+        each = self.E[-1] * weight
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+    def marginals(self, weight: Floats) -> Floats:
+        """Return P(true) of every candidate: the logarithmic derivative of the sum by its odds."""
+        total = self.E[-1] @ weight
+        after = np.tile(weight, (len(self.odds), 1))
+        out = np.empty_like(self.odds)
+        for k in range(self.odds.shape[1] - 1, -1, -1):
+            out[:, k] = (after[:, 1:] * self.E[k, :, :-1]).sum(axis=1)
+            after[:, :-1] += self.odds[:, k, None] * after[:, 1:]
+        return np.asarray(out * self.odds / total[:, None])
+
+
+def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
+    """Yield candidates by the size of their set: the size, their places, and the sets."""
+    odds = np.clip(p / (1 - p), 1e-4, 1e4)
+    of_cell = np.repeat(size, size)
+    for s in np.unique(size):
+        if 0 < s <= _LARGEST_SET:
+            at = np.flatnonzero(of_cell == s).reshape(-1, s)
+            yield int(s), at, _SameSize.of(odds[at])
+
+
+@dataclass(frozen=True, eq=False)
+class FalseCounts:
+    """The distribution of the number of false candidates of an instance."""
+
+    nu: Floats  # (L + 1,)
+    e: float  # P(offered | not true)
+    log_likelihood: float = 0.0  # of the candidate sets, but for the product of all 1 - p
+
+    @classmethod
+    def fit(
+        cls, p: Floats, size: Any, n_labels: int, e: float, n_false: tuple[float, float]
+    ) -> Self:
+        """Learn nu, with a mean from and to `n_false`.
+
+        Parameters
+        ----------
+        p : P(true | features) of all candidates, in row-major order
+        size : (n,) candidates of each instance
+        """
+        from scipy.stats import binom  # slow to import
+
+        groups = [(s, sets) for s, _, sets in _groups(p, size)]
+        n_empty = int((size == 0).sum())
+        nu = prior = binom.pmf(np.arange(n_labels + 1), n_labels, e)
+        for _ in range(_EM_ROUNDS):
+            found = 0.5 * prior
+            found[0] += n_empty
+            for s, sets in groups:
+                n_true = sets.n_true(_count_weight(nu, s, n_labels))
+                found[: s + 1] += n_true.sum(axis=0)[::-1]
+            nu = found / found.sum()
+            mean = float(nu @ np.arange(len(nu)))
+            if not n_false[0] <= mean <= n_false[1]:
+                nu = _with_mean(nu, min(max(mean, n_false[0]), n_false[1]))
+        fit = float(n_empty * np.log(nu[0] + 1e-12))
+        for s, sets in groups:
+            log = _log_count_weight(nu, s, n_labels)
+            fit += float((np.log(sets.E[-1] @ np.exp(log - log.max())) + log.max()).sum())
+        return cls(np.asarray(nu), e, fit)
+
+    def confidences(self, p: Floats, size: Any) -> Floats:
+        """Return P(true | candidates of the row); sets too large for this are independent."""
+        out = p / (p + (1 - p) * self.e)
+        for s, at, sets in _groups(p, size):
+            out[at] = sets.marginals(_count_weight(self.nu, s, len(self.nu) - 1))
+        return np.asarray(out)
+
+
+def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
+    """Return nu(s - t) / C(L - t, s - t) for t = 0..s, up to a factor."""
+    log = _log_count_weight(nu, s, n_labels)
+    return np.asarray(np.exp(log - log.max()))
+
+
+def _log_count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
+    t = np.arange(s + 1)
+    subsets = gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1)
+    return np.asarray(np.log(nu[s - t] + 1e-12) - subsets)
+
+
+def _with_mean(nu: Floats, mean: float) -> Floats:
+    """Return nu tilted exponentially to this mean: Newton's steps, kept between bounds."""
+    m, log = np.arange(len(nu)) - mean, np.log(np.maximum(nu, 1e-300))
+    low, high, tilt = -20.0, 20.0, 0.0
+    for _ in range(40):
+        x = log + tilt * m
+        tilted = np.exp(x - x.max())
+        tilted /= tilted.sum()
+        off = float(tilted @ m)
+        if abs(off) < 1e-7:
+            break
+        low, high = (tilt, high) if off < 0 else (low, tilt)
+        tilt -= off / max(float(tilted @ m**2) - off**2, 1e-12)
+        if not low < tilt < high:
+            tilt = (low + high) / 2
+    return np.asarray(tilted)

@@ -1,0 +1,378 @@
+"""The level: which share of the candidates is true, as far as candidates and predictions can tell.
+
+How often is a label offered where features x point to it with strength u (the log-odds of a
+prediction made without the instance's own candidates)? Three readings of what is seen there:
+
+1. *False candidates independent of the features* turn up everywhere alike: a share e of all cells
+   that are not true, for every label.
+2. *True labels that the features do not show* turn up everywhere too, but in proportion to the
+   label: a share tau of how often it is true, t_j = (f_j - e) / (1 - e) with f_j its frequency.
+3. The rest follows u. Together
+
+       P(offered | x) = e + (1 - e) [tau t_j + (1 - tau) G(a_j + b u)],
+
+   where G is the distribution function of Student's t with three degrees of freedom: its tail ends
+   later than the logistic one, which would take the true labels there for false ones.
+
+e is at most the share of offers where labels are predicted least. Labels of different frequency
+tell e from tau, strong predictions tell both from G. What the data cannot tell apart shows as a
+flat likelihood, so e is an interval: all values whose likelihood is within `_ALLOWED` of the
+largest. Where e = 0 is nearly as likely as the best (`_CAUTIOUS`), none are seen and none rejected.
+Otherwise e may be more if whole candidate sets ask for it, because false candidates come in regular
+numbers (`core.confidence.counts`).
+
+*False candidates that follow the features* raise P(offered | x) as true ones do: no reading of
+candidates and features sees them. `share_high` admits as many as their prior
+(`core.confidence.readings`), or what the person expects.
+"""
+
+from dataclasses import astuple, dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, expit
+
+from core.confidence.counts import FalseCounts
+from core.confidence.readings import UNSEEN
+from core.errors import ConfigError
+
+Floats = npt.NDArray[np.float64]
+Cells = npt.NDArray[np.bool_]
+
+_ALLOWED, _CAUTIOUS = 1.92, 0.5
+"""Drop of the log-likelihood at the ends of the 95 % interval, and at one standard error."""
+
+_HIDDEN = 1.5, 10.0
+"""Beta prior of tau. On six clean sets tau is .02 (medical) to .14 (birds)."""
+
+_LEAST = 0.2
+"""Share of a label's cells, those predicted least, whose offers bound e."""
+
+_LABEL_SD = 4.0
+"""Spread of the labels' a_j, so that a label offered once has one too."""
+
+_UNSEEN = float(betaincinv(*UNSEEN, 0.95))
+"""False candidates that resemble true ones, at most: 95 % of their prior."""
+
+_NEWTON_STEPS, _TOLERANCE, _FAR = 40, 1e-4, 3.0
+"""Of the fit: steps at most, gain of the log-posterior at which it ends, longest step."""
+
+_BINS, _LOOK = 24, 1_000_000
+"""Bins of a label's cells by prediction; cells looked at, of evenly spaced rows."""
+
+_STRENGTH = 20.0
+"""Of how many answers an expectation counts."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """What candidates and predictions tell about the share of false candidates."""
+
+    e: float = 0.0  # P(offered | not true); 0 where none are seen
+    e_low: float = 0.0
+    e_high: float = 0.0
+    hidden: float = 0.05  # tau
+    expected_low: float = 0.0  # share of false candidates that a person expects, from and to;
+    expected_high: float = 0.0  # 0 if unknown
+    share: float = 0.0  # of candidates that are false, independent of the features
+    share_low: float = 0.0
+    share_high: float = _UNSEEN  # with those that follow the features
+
+    @classmethod
+    def fit(
+        cls, Y: Any, Y_hat: Any, expected_false: float | tuple[float, float] | None = None
+    ) -> Self:
+        """Read candidates and predictions of them, each made without its own row's candidates."""
+        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
+        expected = expected_range(expected_false)
+        if not offered.any() or offered.all():
+            return cls(share_high=_UNSEEN if expected is None else expected[1])
+        curve = OfferCurve(offered, Y_hat)
+        e, cautious, low, high, hidden = curve.floor(expected)
+        share, share_low, share_high = (curve.share_false(one) for one in (e, low, high))
+        if cautious == 0:
+            e = 0.0
+        else:
+            tried = [e, high, curve.most]
+            fits = [curve.rows_likelihood(offered, Y_hat, one, hidden) for one in tried]
+            e = tried[int(np.argmax(np.subtract(fits, [0, _ALLOWED, _ALLOWED])))]
+            high = max(high, e)
+            share, share_high = max(share, curve.share_false(e)), curve.share_false(high)
+        unseen = _UNSEEN if expected is None else expected[1]
+        wanted = (0.0, 0.0) if expected is None else expected
+        whole = float(1 - (1 - share_high) * (1 - unseen))
+        return cls(e, low, high, hidden, *wanted, share, share_low, whole)
+
+    @property
+    def readings(self) -> tuple[Floats, Floats]:
+        """The levels e that confidences are the mean of, and their weights.
+
+        Three points of Gauss and Hermite: for a normal posterior its ends are those of 92 %. One
+        where none are seen, or where the counts of whole rows single it out.
+        """
+        if self.e == 0 or self.e >= self.e_high:
+            return np.array([self.e]), np.ones(1)
+        return np.array([self.e_low, self.e, self.e_high]), np.array([1, 4, 1]) / 6
+
+    @property
+    def one_reading(self) -> Self:
+        """The level with e as the only one."""
+        return replace(self, e_high=self.e)
+
+    @property
+    def expectation(self) -> tuple[float, float] | None:
+        """The range of the share of false candidates that a person expects; none is unknown."""
+        return (self.expected_low, self.expected_high) if self.expected_high > 0 else None
+
+    @property
+    def sentence(self) -> str:
+        """What is known about the share of false candidates, and what would narrow it."""
+        if self.share_low == 0 and self.share < 0.05:
+            seen = "Few candidates, if any, are false by chance."
+        else:
+            least = f"At least {self.share_low:.0%}" if self.share_low > 0 else "Perhaps none"
+            seen = f"{least}, about {self.share:.0%} of the candidates are false by chance."
+        high = f"up to {self.share_high:.0%} in all"
+        ask = "thirty random answers would tell"
+        return f"{seen} How many resemble true ones cannot be seen ({high}): {ask}."
+
+    def to_array(self) -> Floats:
+        """Return the numbers to store."""
+        return np.array(astuple(self))
+
+    @classmethod
+    def from_array(cls, values: Any) -> Self:
+        return cls(*map(float, values))
+
+    def after(self, n_true: int, n_answers: int) -> tuple[float, float]:
+        """Return the 90 % interval of the share of true candidates after so many random answers.
+
+        Before any it is what the data allow.
+        """
+        if not n_answers:
+            return 1 - self.share_high, 1 - self.share_low
+        a, b = n_true + 0.5, n_answers - n_true + 0.5
+        return float(betaincinv(a, b, 0.05)), float(betaincinv(a, b, 0.95))
+
+
+def expected_range(expected: float | tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return the range of an expected share of false candidates; a number is its middle."""
+    if expected is None:
+        return None
+    if not isinstance(expected, tuple):
+        expected = (expected / 2, min(2 * expected, 1.0))
+    low, high = expected
+    if not 0 <= low <= high <= 1:
+        raise ConfigError("A share of false candidates is from 0 to 1.", f"Got {expected}.")
+    return float(low), float(high)
+
+
+class OfferCurve:
+    """P(offered | x) as a function of the predictions, label by label, fitted to binned cells."""
+
+    def __init__(self, offered: Cells, Y_hat: Any) -> None:
+        every = slice(None, None, max(offered.size // _LOOK, 1))
+        offered, Y_hat = offered[every], np.asarray(Y_hat)[every]
+        n, self._L = offered.shape
+        self.frequency = np.clip(offered.mean(axis=0), 0.5 / n, 1 - 0.5 / n)
+        self._least = np.maximum(0.02 * self.frequency, 1e-5)
+        u = self.score(Y_hat, slice(None))
+        self._middle = np.median(u, axis=0)
+        self._scale = max(float((u - self._middle).std()), 1e-6)
+        order = np.argsort(u.T, axis=1, kind="stable").T
+        edges = np.unique((np.linspace(0, 1, _BINS + 1) * n).astype(int))[:-1]
+        self._n = np.diff(np.append(edges, n))[:, None].astype(np.float64)  # (bins, 1)
+        at = np.take_along_axis((u - self._middle) / self._scale, order, axis=0)
+        self._u = np.add.reduceat(at, edges, axis=0) / self._n  # (bins, L)
+        yes = np.take_along_axis(offered, order, axis=0).astype(np.float64)
+        self._offered = np.add.reduceat(yes, edges, axis=0)
+        least = yes[: max(int(_LEAST * n), 1)]
+        error = np.sqrt(least.mean() * (1 - least.mean()) / least.size)
+        self.most = float(min(least.mean() + 2 * error, 0.98 * self.frequency.mean()))
+
+    def score(self, Y_hat: Any, labels: Any) -> Floats:
+        """Return the log-odds of predictions, not below what says nothing about the label."""
+        p = np.clip(np.asarray(Y_hat, np.float64), self._least[labels], 0.999)
+        return np.asarray(np.log(p / (1 - p)))
+
+    def true_rate(self, e: float) -> Floats:
+        """Return how often each label is true, (L,)."""
+        f = self.frequency
+        return np.asarray(np.clip((f - e) / (1 - e), 0.02 * f, 1))
+
+    def share_false(self, e: float) -> float:
+        """Return the share of candidates that are false at this e."""
+        rest = np.clip((self.frequency - e) / (1 - e), 0, None).sum()
+        return max(float(1 - rest / self.frequency.sum()), 0.0) if e > 0 else 0.0
+
+    def floor(
+        self, expected: tuple[float, float] | None = None
+    ) -> tuple[float, float, float, float, float]:
+        """Return e: the best, a cautious, the lowest and the highest; and tau at the best."""
+        at_none, none = self._fit(0.0, self._start, expected)
+        at_best, best = self._fit(None, at_none, expected)
+        e = self._e(at_best)
+        if best >= none:
+            at_best, best, e = at_none, none, 0.0
+
+        def end(drop: float, inside: float, outside: float) -> float:
+            theta = at_best
+            for _ in range(7):
+                middle = (inside + outside) / 2
+                theta, found = self._fit(middle, theta, expected)
+                inside, outside = (middle, outside) if found <= best + drop else (inside, middle)
+            return (inside + outside) / 2
+
+        lows = [0.0 if none <= best + d else end(d, e, 0.0) for d in (_CAUTIOUS, _ALLOWED)]
+        return e, lows[0], lows[1], end(_ALLOWED, e, self.most), float(expit(at_best[-2]))
+
+    def at(self, e: float, hidden: float | None = None) -> "TrueCurve":
+        """Return P(true | x) at this e, and at this tau if it is known."""
+        start = self._start
+        if hidden is not None:
+            start[-2] = np.log(hidden / (1 - hidden))
+        theta, _ = self._fit(e, start, None, hidden=hidden is not None)
+        a, b, tau = theta[: self._L], float(theta[self._L]), float(expit(theta[-2]))
+        return TrueCurve(self, a, b, tau * self.true_rate(e), 1 - tau)
+
+    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
+        """Return the log-likelihood of whole candidate sets at this e and tau."""
+        every = slice(None, None, max(offered.size // _LOOK, 1))
+        offered, true = offered[every], self.at(e, hidden)
+        labels = np.broadcast_to(np.arange(self._L), offered.shape)
+        p = true(self.score(np.asarray(Y_hat)[every], slice(None)), labels)
+        n_false = float((self.frequency - self.true_rate(e)).sum())
+        counts = FalseCounts.fit(p[offered], offered.sum(axis=1), self._L, e, (n_false, n_false))
+        return float(np.log1p(-p).sum()) + counts.log_likelihood
+
+    def standard(self, u: Floats, labels: Any) -> Floats:
+        """Return scores on the curve's own scale."""
+        return np.asarray((u - self._middle[labels]) / self._scale)
+
+    @property
+    def _start(self) -> Floats:
+        f = self.frequency
+        return np.concatenate([np.log(f / (1 - f)), [1.0, -3.0, -3.0]])
+
+    def _e(self, theta: Floats) -> float:
+        return float(self.most * expit(theta[-1]))
+
+    def _fit(
+        self, e: float | None, start: Floats, expected: Any, *, hidden: bool = False
+    ) -> tuple[Floats, float]:
+        """Maximise the posterior of a_j, b, tau and e, or at a fixed e or tau (`hidden`).
+
+        Returns these and the negative log-posterior. Fisher scoring: the curvature is an arrow,
+        diagonal in a_j and dense in the last three.
+        """
+        low, high = np.full(len(start), -40.0), np.full(len(start), 40.0)
+        low[-3:], high[-3:] = (0.05, -9.0, -14.0), (20.0, 3.0, 6.0)
+        free = np.array([True, not hidden, e is None])
+        theta = start
+        value, gradient, arrow = self._loss(theta, e, expected)
+        for _ in range(_NEWTON_STEPS):
+            step = _arrow_step(gradient, arrow, free)
+            before = value
+            while True:
+                tried = np.clip(theta + step, low, high)
+                found = self._loss(tried, e, expected)
+                if found[0] <= value or np.abs(step).max() < 1e-6:
+                    break
+                step = step / 2
+            if found[0] <= value:
+                theta, (value, gradient, arrow) = tried, found
+            if before - value < _TOLERANCE:
+                break
+        return theta, value
+
+    def _loss(
+        self, theta: Floats, fixed: float | None, expected: Any
+    ) -> tuple[float, Floats, "_Arrow"]:
+        """Return the negative log-posterior, its gradient and its curvature."""
+        a, (b, t, h) = theta[: self._L], theta[self._L :]
+        tau, share = expit(t), expit(h)
+        e = float(self.most * share) if fixed is None else fixed
+        x = a + b * self._u
+        g, true = _student(x), self.true_rate(e)
+        p = tau * true + (1 - tau) * g
+        q = np.clip(e + (1 - e) * p, 1e-9, 1 - 1e-9)
+        yes, no = self._offered, self._n - self._offered
+        value = -(yes * np.log(q) + no * np.log1p(-q)).sum()
+        by_q, weight = yes / q - no / (1 - q), self._n / (q * (1 - q))
+        of_a = (1 - e) * (1 - tau) * _student_density(x)
+        of_e = 1 - p - tau * (1 - self.frequency) / (1 - e) * (true < self.frequency)
+        # What q gains by b, t and h.
+        of = (of_a * self._u, (1 - e) * (true - g) * tau * (1 - tau), of_e * e * (1 - share))
+        off = a - a.mean()
+        alpha, beta = _HIDDEN
+        value += 0.5 * (off**2).sum() / _LABEL_SD**2
+        value -= (alpha - 1) * np.log(tau) + (beta - 1) * np.log1p(-tau)
+        shared = np.array([(by_q * one).sum() for one in of])
+        shared[1] += (alpha - 1) * (1 - tau) - (beta - 1) * tau
+        if expected is not None:
+            value -= _log_prior(self.share_false(e), expected)
+            step = 1e-6 + 1e-4 * e
+            slope = _log_prior(self.share_false(e + step), expected)
+            slope -= _log_prior(self.share_false(e), expected)
+            shared[2] += slope / step * e * (1 - share)
+        own = (by_q * of_a).sum(axis=0) - off / _LABEL_SD**2
+        weighted = [weight * one for one in of]
+        corner = np.array([[(one * other).sum() for other in of] for one in weighted])
+        corner[1, 1] += (alpha + beta - 2) * tau * (1 - tau)
+        arrow = _Arrow(
+            (weight * of_a**2).sum(axis=0) + 1 / _LABEL_SD**2,
+            np.stack([(one * of_a).sum(axis=0) for one in weighted]),
+            corner,
+        )
+        return float(value), -np.concatenate([own, shared]), arrow
+
+
+class _Arrow(NamedTuple):
+    """A curvature that is diagonal in a_j and dense in the three they share."""
+
+    diagonal: Floats  # (L,)
+    cross: Floats  # (3, L)
+    corner: Floats  # (3, 3)
+
+
+def _arrow_step(gradient: Floats, arrow: _Arrow, free: Cells) -> Floats:
+    """Return Newton's step, zero in what is not free, at most `_FAR` in the shared three."""
+    own, shared = -gradient[:-3], -gradient[-3:]
+    pull = arrow.cross / arrow.diagonal
+    inner = (arrow.corner - pull @ arrow.cross.T + 1e-6 * np.eye(3))[np.ix_(free, free)]
+    step = np.zeros(3)
+    step[free] = np.linalg.solve(inner, (shared - pull @ own)[free])
+    step *= min(1.0, _FAR / max(float(np.abs(step).max()), 1e-9))
+    return np.concatenate([own / arrow.diagonal - step @ pull, step])
+
+
+@dataclass(frozen=True, eq=False)
+class TrueCurve:
+    """P(true | x) = tau t_j + (1 - tau) G(a_j + b u)."""
+
+    curve: OfferCurve
+    a: Floats  # (L,)
+    b: float
+    hidden: Floats  # (L,) tau t_j
+    shown: float  # 1 - tau
+
+    def __call__(self, u: Floats, labels: Any) -> Floats:
+        """Return P(true) of cells with these scores (`OfferCurve.score`)."""
+        g = _student(self.a[labels] + self.b * self.curve.standard(u, labels))
+        return np.asarray(np.clip(self.hidden[labels] + self.shown * g, 1e-6, 1 - 1e-4))
+
+
+def _log_prior(share: float, expected: tuple[float, float]) -> float:
+    mean = float(np.clip(sum(expected) / 2, 0.01, 0.99))
+    share = float(np.clip(share, 1e-4, 1 - 1e-4))
+    return float(_STRENGTH * (mean * np.log(share) + (1 - mean) * np.log1p(-share)))
+
+
+def _student(x: Floats) -> Floats:
+    z = x / np.sqrt(3)
+    return np.asarray(0.5 + (np.arctan(z) + z / (1 + z * z)) / np.pi)
+
+
+def _student_density(x: Floats) -> Floats:
+    return np.asarray(2 / (np.pi * np.sqrt(3)) / (1 + x * x / 3) ** 2)

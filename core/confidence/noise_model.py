@@ -1,0 +1,186 @@
+"""How candidates come to be false: predictions turned into P(true | candidate) without decisions.
+
+A candidate can be false in two ways, and the odds add up: P(true) = 1 / (1 + o_1 + o_2).
+
+1. *By chance*, whatever the features say (o_1). The levels e of such candidates that the data allow
+   and P(true | x) come from `core.confidence.level`, how many an instance carries from
+   `core.confidence.counts`. Where no false ones are seen (e = 0) this way is closed.
+2. *Because it resembles the true ones* (o_2). How many do cannot be seen, only who would be first:
+   candidates of rare labels, predicted less than is usual for the label, beside many others.
+   `core.confidence.readings` weighs what is possible.
+
+Last, *kinds*: a label that is never offered without another is a kind of it, and the other is true
+whenever one of its kinds is: it is at least as likely as that.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from core.confidence.counts import FalseCounts
+from core.confidence.level import Level, OfferCurve, TrueCurve
+from core.confidence.readings import Readings, held
+
+Floats = npt.NDArray[np.float64]
+Cells = npt.NDArray[np.bool_]
+Kinds = tuple[tuple[int, int], ...]
+
+_OF_LABEL, _OF_CELL = 0.75, 0.5
+"""Weights of a label's frequency and of an unusual prediction in the second way's order: those of
+the eight sets' best order, flat from .5 to 1."""
+
+_BY_CHANCE, _EXCEPTIONS = 15, 0.02
+"""How often a kind would be offered alone by chance, at least, and the share of it that is."""
+
+
+class Evidence(NamedTuple):
+    """What candidates show, in row-major order."""
+
+    chance: Floats  # (E, cells) odds that they are false by chance, at every level
+    order: Floats  # (cells,) log-odds that they do not just resemble true ones, up to a constant
+
+    def at(self, cells: Any) -> "Evidence":
+        return Evidence(self.chance[:, cells], self.order[cells])
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """How candidates come to be false, learned from candidates and predictions without truth."""
+
+    level: Level
+    frequency: Floats  # (L,) of candidates
+    predicted: Floats  # (L,) mean prediction
+    curve: OfferCurve | None = None  # none without candidates
+    by_chance: tuple[tuple[TrueCurve, FalseCounts] | None, ...] = ()  # of every level; e = 0: none
+    readings: Readings | None = None
+    kinds: Kinds = ()
+
+    @classmethod
+    def fit(cls, Y: Any, Y_hat: Any, level: Level | None = None) -> Self:
+        """Learn from all rows. `level` is known where earlier predictions were of candidates."""
+        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
+        level = Level.fit(offered, Y_hat) if level is None else level
+        frequency = offered.mean(axis=0) if len(offered) else np.zeros(offered.shape[1])
+        predicted = Y_hat.mean(axis=0, dtype=np.float64)
+        if not offered.any():
+            return cls(level, frequency, predicted)
+        curve = OfferCurve(offered, Y_hat)
+        levels, weights = level.readings
+        by_chance = _by_chance(curve, offered, Y_hat, level, levels)
+        model = cls(level, frequency, predicted, curve, by_chance, kinds=_kinds(offered))
+        evidence = model.evidence(offered, None, Y_hat)
+        readings = Readings.fit(evidence.chance, evidence.order, weights, level.expectation)
+        return replace(model, readings=readings)
+
+    def evidence(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Evidence:
+        """Return what the candidates of these rows show; they may be a few of all."""
+        assert self.curve is not None
+        offered = np.asarray(Y) > 0
+        rows, labels = np.nonzero(offered)
+        said, size = np.asarray(Y_hat)[rows, labels].astype(np.float64), offered.sum(axis=1)
+        u = self.curve.score(said, labels)
+        if Z is not None:
+            moved = by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
+            # In log-odds; of predictions below the label's frequency as at that.
+            at = np.clip(np.maximum(said, self.frequency[labels]), 0.01, 0.99)
+            u, said = u + moved / (at * (1 - at)), said + moved
+        chance = np.zeros((len(self.by_chance), len(rows)))
+        for odds, fitted in zip(chance, self.by_chance, strict=True):
+            if fitted is not None:
+                true, counts = fitted
+                c = np.clip(counts.confidences(true(u, labels), size), 1e-6, 1 - 1e-9)
+                odds[:] = (1 - c) / c
+        unusual = logit(said) - logit(self.predicted)[labels] - np.log(size[rows])
+        order = _OF_LABEL * logit(self.frequency)[labels] + _OF_CELL * unusual
+        return Evidence(chance, np.asarray(order))
+
+    def confidences(
+        self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0, *, targets: bool = False
+    ) -> Floats:
+        """Return the probability of every candidate of these rows, which may be a few of all.
+
+        The mean of all readings, but not below even odds where some keep the candidate. As
+        `targets` of networks, a likely one.
+        """
+        offered = np.asarray(Y) > 0
+        if self.readings is None or not offered.any():
+            return np.zeros(offered.shape)
+        evidence = self.evidence(Y, Z, Y_hat, eta)
+        if targets:
+            return self.placed(offered, self.readings.likely(*evidence))
+        return self.placed(offered, held(*self.readings.mean(*evidence)))
+
+    def placed(self, offered: Cells, p: Floats) -> Floats:
+        """Return probabilities of candidates in their places, coherent among kinds."""
+        out = np.zeros(offered.shape)
+        out[offered] = p
+        return _coherent(out, self.kinds)
+
+
+def _by_chance(
+    curve: OfferCurve, offered: Cells, Y_hat: Any, level: Level, levels: Floats
+) -> tuple[tuple[TrueCurve, FalseCounts] | None, ...]:
+    """Return P(true | x) and the numbers of false candidates at every level."""
+    rows, labels = np.nonzero(offered)
+    u, size = curve.score(Y_hat[rows, labels], labels), offered.sum(axis=1)
+    frequency = offered.mean(axis=0)
+
+    def n_false(e: float) -> float:
+        return float((frequency - curve.true_rate(e)).sum())
+
+    out: list[tuple[TrueCurve, FalseCounts] | None] = []
+    for e in levels:
+        if e <= 0:
+            out.append(None)
+            continue
+        true = curve.at(float(e))
+        ends = (e, e) if len(levels) > 1 else (level.e_low, level.e_high)
+        bounds = n_false(float(ends[0])), n_false(float(ends[1]))
+        p, n_labels = true(u, labels), offered.shape[1]
+        out.append((true, FalseCounts.fit(p, size, n_labels, float(e), bounds)))
+    return tuple(out)
+
+
+def _kinds(offered: Cells) -> Kinds:
+    """Return pairs of a label and what it is a kind of, rarest first.
+
+    A kind is hardly ever offered without the other, though by chance it often would be; not so
+    the other without it. Where it is a kind of several, the rarest of them is meant.
+    """
+    Y = sp.csr_matrix(offered, dtype=np.float32)
+    together = (Y.T @ Y).toarray()
+    count = together.diagonal()
+    by_chance = np.outer(count, 1 - count / max(len(offered), 1))
+    kind = (by_chance > _BY_CHANCE) & (count[:, None] - together <= _EXCEPTIONS * by_chance)
+    others = np.where(kind & ~kind.T, count, np.inf)
+    rarest_first = np.argsort(count, kind="stable")
+    pairs = ((int(j), int(np.argmin(others[j]))) for j in rarest_first)
+    return tuple((j, whole) for j, whole in pairs if others[j, whole] < np.inf)
+
+
+def _coherent(p: Floats, kinds: Kinds) -> Floats:
+    """Return the probabilities, no candidate's below that of some kind of it being true."""
+    if not kinds:
+        return p
+    none = np.ones_like(p)
+    for j, whole in kinds:
+        none[:, whole] *= np.minimum(1 - p[:, j], none[:, j])
+    return np.where(p > 0, np.maximum(p, 1 - none), 0)
+
+
+def by_graphs(Z: Floats, said: Floats, rows: Any, eta: float) -> Floats:
+    """Return how the graphs correct the predictions of candidates, beyond their row's mean.
+
+    At the minimiser (1 + eta) Z - eta Y - Y_hat = -alpha L_x Z - beta Z L_y.
+    """
+    correction = (1 + eta) * Z - eta - said
+    mean = np.bincount(rows, correction) / np.maximum(np.bincount(rows), 1)
+    return np.asarray(correction - mean[rows])
+
+
+def logit(p: Any) -> Floats:
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.asarray(np.log(p / (1 - p)))

@@ -1,0 +1,1 @@
+"""Data sets: features, candidates, votes and truth; what is odd about them; made data and noise."""

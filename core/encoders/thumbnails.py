@@ -1,0 +1,79 @@
+"""Small and large views of a workspace's pictures, each made once and kept by content.
+
+The files that a data set names may be gone when it is reviewed: a zip file was uploaded, a disk
+unplugged. So two JPEGs are kept of every picture, `pictures/ab/<sha256>-320.jpg` and `-1024.jpg`,
+and beside a data set which row has which picture. They carry no metadata of the original.
+"""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from core.errors import StoreError
+from core.store import files
+from core.store.permissions import make_private_folder
+
+SMALL, LARGE = 320, 1024  # a card on the screen; a look at details
+QUALITY = 85
+NO_PICTURE = bytes(32)
+
+
+class Thumbnails:
+    """The pictures of one workspace folder."""
+
+    def __init__(self, workspace: Path) -> None:
+        self._workspace = workspace
+
+    def has(self, key: bytes) -> bool:
+        """Whether both views of this content are kept."""
+        return all(self._path(key, side).exists() for side in (LARGE, SMALL))
+
+    def add(self, key: bytes, picture: Image.Image) -> None:
+        """Keep both views; the small one last, from the large."""
+        for side in (LARGE, SMALL):
+            path = self._path(key, side)
+            view = picture.copy()
+            view.thumbnail((side, side), reducing_gap=2.0)
+            content = io.BytesIO()
+            view.save(content, "JPEG", quality=QUALITY)
+            with files.telling_disk(path):
+                make_private_folder(path.parent)
+            with files.replacing(path) as file:
+                file.write(content.getvalue())
+
+    def remember(self, fingerprint: str, keys: Mapping[str, Sequence[bytes]]) -> None:
+        """Note which row of a stored data set has which picture, by column."""
+        tables = {
+            column: np.frombuffer(b"".join(rows), np.uint8).reshape(-1, 32)
+            for column, rows in keys.items()
+        }
+        if tables:
+            path = self._rows_path(fingerprint)
+            names = np.array(list(tables))
+            numbered = {f"column_{at}": table for at, table in enumerate(tables.values())}
+            files.write_arrays(path, names=names, **numbered)
+
+    def rows(self, fingerprint: str) -> dict[str, files.Array]:
+        """Return the keys of a data set's pictures by column; none where nothing was kept."""
+        try:
+            found = files.read_arrays(self._rows_path(fingerprint))
+            return {str(name): found[f"column_{at}"] for at, name in enumerate(found["names"])}
+        except (StoreError, KeyError):
+            return {}
+
+    def jpeg(self, key: bytes, side: int = SMALL) -> bytes | None:
+        """Return a view of a picture, if it is kept."""
+        try:
+            return None if key == NO_PICTURE else self._path(key, side).read_bytes()
+        except OSError:
+            return None
+
+    def _path(self, key: bytes, side: int) -> Path:
+        name = key.hex()
+        return self._workspace / "pictures" / name[:2] / f"{name}-{side}.jpg"
+
+    def _rows_path(self, fingerprint: str) -> Path:
+        return self._workspace / "datasets" / fingerprint / "pictures.npz"

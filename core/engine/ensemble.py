@@ -1,0 +1,158 @@
+"""Several networks trained as one: stacked weights, each network without its own fold of instances.
+
+What a network says of the instances it was trained on remembers their candidates, false ones too.
+Here every instance is predicted by the network that never saw it. All networks take their steps
+together in batched products, so five cost far less than five times one. Steps are AdamW's on the
+losses of `core.engine.network`, summed over labels; the learning rate falls to 0 along half a
+cosine.
+"""
+
+from collections.abc import Iterator, Mapping
+from math import cos, pi
+
+import torch
+from torch import Tensor
+
+from core.engine.config import PlainConfig
+from core.engine.network import LOSSES, Between, Rows, hidden_sizes, one_thread_if_small
+
+_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""AdamW's state, which a checkpoint keeps."""
+
+
+class Ensemble:
+    """`config.members` networks f(x; theta_k). Same seed, same weights bit for bit on the CPU."""
+
+    def __init__(
+        self, n: int, n_features: int, rates: Tensor, config: PlainConfig, device: torch.device
+    ) -> None:
+        """Start n instances' folds and the networks; they begin by predicting the labels' rates."""
+        first, second = config.hidden or hidden_sizes(len(rates))
+        K = config.members
+        self._shapes = [
+            (K, n_features + 1, first),
+            (K, first + 1, second),
+            (K, second + 1, len(rates)),
+        ]
+        self._config, self._loss, self._device = config, LOSSES[config.loss], device
+        self.generator = torch.Generator(device=device).manual_seed(config.seed)
+        self.fold = torch.randperm(n, generator=self.generator, device=device) % K
+        seen = [torch.nonzero(self.fold != k).ravel() for k in range(K)]
+        # Folds differ by one instance at most; a step is as long for all networks.
+        self._seen = torch.stack([rows[: min(map(len, seen))] for rows in seen])
+        self._sizes = [a * b * c for a, b, c in self._shapes]
+        self.theta = torch.empty(sum(self._sizes), device=device)
+        self._grad = torch.zeros_like(self.theta)
+        self._start(rates.to(device))
+        self.theta.grad = self._grad
+        self._optimizer = torch.optim.AdamW(
+            [self.theta], config.learning_rate, weight_decay=config.weight_decay, fused=True
+        )
+        self._set_moments(
+            {
+                "step": torch.zeros((), device=device),
+                "exp_avg": torch.zeros_like(self.theta),
+                "exp_avg_sq": torch.zeros_like(self.theta),
+            }
+        )
+
+    def train_epoch(self, features: Rows, Z: Tensor, between: Between = None) -> None:
+        """Take one pass of steps toward Z; if `between` raises, all is as before the epoch."""
+        before = self.state()
+        try:
+            self._train_epoch(features, Z, between)
+        except BaseException:
+            self.restore(before)
+            raise
+
+    def held_out(self, features: Rows) -> Tensor:
+        """Return what the network that never saw it says of each instance, n x L."""
+        out = torch.empty(len(features), self._shapes[-1][-1], device=self._device)
+        for k in range(len(self._seen)):
+            at = torch.nonzero(self.fold == k).ravel()
+            for part in torch.split(at, 4096):
+                out[part] = self._of_member(k, features.rows(part))
+        return self._loss.output(out)
+
+    def predict(self, features: Rows) -> Tensor:
+        """Return the mean of all networks' predictions, n x L in [0, 1]."""
+        parts = []
+        for start in range(0, len(features), 4096):
+            x = features.rows(slice(start, start + 4096))
+            each = [self._loss.output(self._of_member(k, x)) for k in range(len(self._seen))]
+            parts.append(torch.stack(each).mean(dim=0))
+        return torch.cat(parts)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return a copy of everything that training changes."""
+        moments = self._optimizer.state[self.theta]
+        state = {name: moments[name].clone() for name in _MOMENTS}
+        random = self.generator.get_state()
+        return {"theta": self.theta.clone(), **state, "random": random}
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        """Go back to an earlier state."""
+        self.theta.copy_(state["theta"])
+        self._set_moments({name: state[name] for name in _MOMENTS})
+        self.generator.set_state(state["random"].cpu())
+
+    def _set_moments(self, moments: Mapping[str, Tensor]) -> None:
+        groups = self._optimizer.state_dict()["param_groups"]
+        self._optimizer.load_state_dict({"state": {0: dict(moments)}, "param_groups": groups})
+
+    def _start(self, rates: Tensor) -> None:
+        for W in self._layers(self.theta):
+            bound = (W.shape[1] - 1) ** -0.5
+            W.uniform_(-bound, bound, generator=self.generator)
+        last = self._layers(self.theta)[-1]
+        last *= 0.1
+        p = rates.clamp(1e-3, 1 - 1e-3)
+        last[:, -1] = torch.log(p / (1 - p)) if self._config.loss in ("bce", "pmse") else p
+
+    def _train_epoch(self, features: Rows, Z: Tensor, between: Between) -> None:
+        order = torch.rand(self._seen.shape, generator=self.generator, device=self._device)
+        rows = self._seen.gather(1, order.argsort(dim=1))
+        size = self._config.batch_size
+        n_steps = -(-rows.shape[1] // size) * self._config.epochs
+        work = size * max(b * c for _, b, c in self._shapes)
+        (group,) = self._optimizer.param_groups
+        done = int(self._optimizer.state[self.theta]["step"])
+        with torch.no_grad(), one_thread_if_small(work):
+            for at, (x, z) in enumerate(self._batches(features, Z, rows, size), done):
+                if between is not None:
+                    between()
+                self._gradient(x, z)
+                group["lr"] = self._config.learning_rate * (1 + cos(pi * min(at / n_steps, 1))) / 2
+                self._optimizer.step()
+
+    def _batches(
+        self, features: Rows, Z: Tensor, rows: Tensor, size: int
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        for at in torch.split(rows, size, dim=1):
+            flat = at.reshape(-1)
+            yield features.rows(flat).view(*at.shape, -1), Z[flat].view(*at.shape, -1)
+
+    def _gradient(self, x: Tensor, z: Tensor) -> None:
+        """Write the gradient of all networks' losses, each averaged over its batch."""
+        W1, W2, W3 = self._layers(self.theta)
+        G1, G2, G3 = self._layers(self._grad)
+        h1 = torch.bmm(x, W1).relu_()
+        h2 = torch.baddbmm(W2[:, -1:], h1, W2[:, :-1]).relu_()
+        d3 = self._loss.delta(torch.baddbmm(W3[:, -1:], h2, W3[:, :-1]), z)
+        d3 /= x.shape[1]
+        d2 = torch.bmm(d3, W3[:, :-1].mT).mul_(h2.sign())
+        d1 = torch.bmm(d2, W2[:, :-1].mT).mul_(h1.sign())
+        torch.bmm(x.mT, d1, out=G1)
+        for G, h, d in ((G2, h1, d2), (G3, h2, d3)):
+            G[:, :-1] = torch.bmm(h.mT, d)
+            G[:, -1] = d.sum(dim=1)
+
+    def _of_member(self, k: int, x: Tensor) -> Tensor:
+        W1, W2, W3 = (W[k] for W in self._layers(self.theta))
+        h1 = (x @ W1).relu_()
+        h2 = torch.addmm(W2[-1], h1, W2[:-1]).relu_()
+        return torch.addmm(W3[-1], h2, W3[:-1])
+
+    def _layers(self, vector: Tensor) -> list[Tensor]:
+        parts = torch.split(vector, self._sizes)
+        return [part.view(shape) for part, shape in zip(parts, self._shapes, strict=True)]

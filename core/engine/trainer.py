@@ -1,0 +1,427 @@
+"""The training: network and propagation take turns every epoch.
+
+The order is the release's: Z is propagated from the candidates before the first epoch (with the
+candidates as prediction), then every epoch fits the network to Z, predicts, and propagates anew.
+Algorithm 1 of the paper fits the raw candidates first.
+
+With several members (the preset `studio`) the networks are cross-fitted beside other models
+(`core.engine.crossfit`): they fit the candidates first and then, a few times, the confidences so
+far.
+"""
+
+import platform
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
+from dataclasses import replace
+from functools import cache
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.confidence.level import Level
+from core.confidence.noise_model import Noise
+from core.confidence.reliability import Reliability, reliability
+from core.confidence.sources import source_model
+from core.data.dataset import CandidateDataset, Features
+from core.engine.config import PlainConfig
+from core.engine.crossfit import CrossFit
+from core.engine.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
+from core.engine.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
+from core.engine.metrics import f1, roc_auc
+from core.engine.network import Between, Network, Rows, Threads, choose_device, fit_scaling
+from core.engine.propagation import Propagator, balance
+from core.errors import StopTraining, TrainingError
+
+Matrix = npt.NDArray[np.float32]
+
+_QUICK_ROUNDS = 8
+"""Rounds in which an epoch looks at the sources again; the end takes as many as it needs. Likewise
+an epoch and new targets take one reading of e, the end all of them."""
+
+
+class PlainTrainer:
+    """One training. Between events its matrices are those of that moment."""
+
+    def __init__(self, config: PlainConfig | None = None) -> None:
+        self.config = config or PlainConfig()
+        self.instance_graph: InstanceGraph | None = None
+        self.label_graph: LabelGraph | None = None
+
+    def epochs(
+        self,
+        dataset: CandidateDataset,
+        *,
+        instance_graph: InstanceGraph | None = None,
+        label_graph: LabelGraph | None = None,
+        between: Between = None,
+        resume: Mapping[str, npt.NDArray[Any]] | None = None,
+        targets: Matrix | None = None,
+        theta: npt.NDArray[Any] | None = None,
+    ) -> Iterator[Event]:
+        """Train on the data, telling what happens.
+
+        Parameters
+        ----------
+        instance_graph, label_graph : replace those built from the data
+        between : called before every batch and propagation; it may wait (a pause), or raise
+            `StopTraining` to end the training with the results of the last whole epoch
+        resume : an earlier `checkpoint()` on the same data, settings and graphs; training goes on
+            after it, bit for bit as if it had never stopped
+        targets : (n, L), what a review says of every cell; fitted in place of the pseudo-labels
+        theta : weights to begin with, of a training with the same settings
+        """
+        options = (instance_graph, label_graph, between, resume, targets, theta)
+        events = self._epochs(dataset, *options)
+        threads = Threads(dataset.n_instances * (dataset.n_features + dataset.n_labels))
+        with closing(events):
+            while True:
+                with threads.limited():  # while working, not while the caller does something
+                    event = next(events, None)
+                if event is None:
+                    return
+                yield event
+
+    def _epochs(
+        self,
+        dataset: CandidateDataset,
+        instance_graph: InstanceGraph | None,
+        label_graph: LabelGraph | None,
+        between: Between,
+        resume: Mapping[str, npt.NDArray[Any]] | None,
+        targets: Matrix | None,
+        theta: npt.NDArray[Any] | None,
+    ) -> Generator[Event, None, None]:
+        if instance_graph is None:
+            self.config = self.config.suited_to(dataset)
+        config, start = self.config, perf_counter()
+        device = choose_device(config.device)
+        yield _run_started(config, dataset, device)
+
+        self._scaling = fit_scaling(dataset.features, config)
+        scaled = self._scaling.apply(dataset.features)
+        built = perf_counter()
+        if instance_graph is None:
+            instance_graph = build_instance_graph(
+                scaled, config.k, config.rho, seed=config.seed, device=str(device)
+            )
+        label_graph = label_graph or build_label_graph(dataset.candidates)
+        self.instance_graph, self.label_graph = instance_graph, label_graph
+        yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
+
+        features = self._scaling.rows(scaled, device)
+        self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
+        self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        self._targets = None if targets is None else torch.tensor(targets, device=device)
+        self._learner: _OneNetwork | CrossFit
+        if config.members == 1:
+            self._learner = _OneNetwork(dataset, config, device)
+        else:
+            first = self._propagation.first if self._targets is None else self._targets
+            self._learner = CrossFit(scaled, features, instance_graph, first, config)
+            self._Y_hat = self._learner.held_out(features, networks=False)
+            self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+        self._epoch = 0
+        if theta is not None:
+            self._learner.restore({**self._learner.state(), "theta": torch.tensor(theta)})
+        if resume is not None:
+            self._restore(resume)
+        for epoch in range(self._epoch + 1, config.epochs + 1):
+            clock, Z, confidence = [perf_counter()], self._Z, self._confidence
+            self._aim(epoch)
+            try:
+                self._learner.train_epoch(features, between)
+                clock.append(perf_counter())
+                Y_hat = self._learner.held_out(features)
+                clock.append(perf_counter())
+                if between is not None:
+                    between()
+            except StopTraining:
+                break
+            self._Y_hat = Y_hat
+            # The last predictions of candidates; later ones are of confidences.
+            self._propagation.level_is_due |= epoch == self._renewals[0]
+            self._Z, self._confidence, objective = self._propagation.step(Y_hat, Z)
+            loss = self._learner.loss(self._Y_hat)
+            clock.append(perf_counter())
+            self._epoch = epoch
+            yield self._record(epoch, dataset, loss, objective, confidence, clock)
+        self._propagation.level_is_due |= self._epoch <= self._renewals[0]
+        self._confidence = self._propagation.calibrated(self._Y_hat)
+        yield RunEnded(
+            state="finished" if self._epoch == config.epochs else "stopped",
+            epochs=self._epoch,
+            seconds=perf_counter() - start,
+        )
+
+    @property
+    def _renewals(self) -> list[int]:
+        """The epochs after which several networks get the confidences as targets, and the last."""
+        rounds = self.config.rounds if self.config.members > 1 else 0
+        return [(1 + i) * self.config.epochs // (rounds + 1) for i in range(rounds + 1)]
+
+    def _aim(self, epoch: int) -> None:
+        """Set the targets of this epoch."""
+        config = self.config
+        if config.members == 1:
+            self._learner.aim(self._Z if self._targets is None else self._targets)
+        elif config.disambiguation == "alternating" and self._targets is None:
+            if epoch - 1 in self._renewals:
+                self._learner.aim(self._propagation.calibrated(self._Y_hat, targets=True))
+
+    def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
+        """Return everything a training needs to go on after the last event, as arrays."""
+        tensors = {
+            **self._learner.state(),
+            "Y_hat": self._Y_hat,
+            "Z": self._Z,
+            "confidence": self._confidence,
+            "level": torch.as_tensor(self.level.to_array()),
+        }
+        arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
+        return {"epoch": np.array(self._epoch), **arrays}
+
+    def _restore(self, checkpoint: Mapping[str, npt.NDArray[Any]]) -> None:
+        device = self._Z.device
+        tensors = {name: torch.tensor(array) for name, array in checkpoint.items()}
+        self._learner.restore(tensors)
+        self._Y_hat, self._Z, self._confidence = (
+            tensors[name].to(device) for name in ("Y_hat", "Z", "confidence")
+        )
+        self._epoch = int(checkpoint["epoch"])
+        if "level" in checkpoint:  # not in those of earlier versions
+            self._propagation.level = Level.from_array(checkpoint["level"])
+            self._propagation.level_is_due = False
+
+    @property
+    def level(self) -> Level:
+        """What candidates and predictions tell about the share of false candidates."""
+        return self._propagation.level
+
+    @property
+    def predictions(self) -> Matrix:
+        """Y_hat, n x L in [0, 1]: what the network says of the training instances."""
+        return _host(self._Y_hat)
+
+    @property
+    def pseudo_labels(self) -> Matrix:
+        """Z, n x L in [0, 1]: the propagated labels, balanced."""
+        return _host(self._Z)
+
+    @property
+    def confidences(self) -> Matrix:
+        """n x L in [0, 1]: how likely each candidate is true; 0 elsewhere.
+
+        With one network they are calibrated only once the training has ended.
+        """
+        return _host(self._confidence)
+
+    @property
+    def sources(self) -> Reliability | None:
+        """How reliable each source is, at the end of a training; none without several sources."""
+        return self._propagation.reliability(self._Y_hat)
+
+    def predict_proba(self, X: Features) -> Matrix:
+        """Return the network's predictions for other instances, m x L in [0, 1]."""
+        scaled = self._scaling.apply(X)
+        features = self._scaling.rows(scaled, self._Z.device)
+        return _host(self._learner.predict(scaled, features))
+
+    def _record(
+        self,
+        epoch: int,
+        dataset: CandidateDataset,
+        loss: Tensor,
+        objective: tuple[Tensor, ...],
+        previous: Tensor,
+        clock: list[float],
+    ) -> EpochRecord:
+        changed, entropy = self._propagation.movement(previous, self._confidence)
+        # The one transfer to the host of an epoch.
+        scalars = [s.to(self._Z.device) for s in (loss, *objective, changed, entropy)]
+        values = torch.stack(scalars).tolist()
+        if not np.isfinite(values).all():
+            hint = "Lower learning_rate or gamma, or check the features for extreme values."
+            raise TrainingError(
+                "The training diverged.", f"Loss {values[0]} in epoch {epoch}.", hint
+            )
+        names = ("prediction", "candidates", "instance_graph", "label_graph")
+        clock.append(perf_counter())
+        spent = np.diff(clock).tolist()
+        return EpochRecord(
+            epoch=epoch,
+            loss=values[0],
+            objective=Objective(**dict(zip(names, values[1:5], strict=True))),
+            cells_changed=int(values[5]),
+            entropy=values[6],
+            seconds=dict(zip(("train", "predict", "propagate", "record"), spent, strict=True)),
+            metrics=None if dataset.truth is None else self._metrics(dataset),
+        )
+
+    def _metrics(self, dataset: CandidateDataset) -> dict[str, float]:
+        """Score the confidences against the truth; for display only, nothing learns from it."""
+        offered, confidences = dataset.candidates > 0, self.confidences
+        truth = np.asarray(dataset.truth)
+        auc = roc_auc(truth[offered], confidences[offered])
+        return {"auc": auc, "f1": f1(truth, confidences > 0.5)}
+
+
+class _OneNetwork:
+    """The paper's learner: one network that predicts the instances it is trained on."""
+
+    def __init__(self, dataset: CandidateDataset, config: PlainConfig, device: Any) -> None:
+        self._network = Network(dataset.n_features, dataset.n_labels, config, device)
+        self.state, self.restore = self._network.state, self._network.restore
+
+    def aim(self, targets: Tensor) -> None:
+        self._targets = targets
+
+    def train_epoch(self, features: Rows, between: Between) -> None:
+        self._network.train_epoch(features, self._targets, between)
+
+    def held_out(self, features: Rows) -> Tensor:
+        return self._network.predict(features)
+
+    def predict(self, _: Features, features: Rows) -> Tensor:
+        return self._network.predict(features)
+
+    def loss(self, Y_hat: Tensor) -> Tensor:
+        return self._network.loss(Y_hat, self._targets)
+
+
+class _Propagation:
+    """The propagation half of an epoch, with the candidates on the device."""
+
+    def __init__(
+        self,
+        config: PlainConfig,
+        instance_graph: InstanceGraph,
+        label_graph: LabelGraph,
+        dataset: CandidateDataset,
+        device: torch.device,
+    ) -> None:
+        self._config, self._out = config, device
+        # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
+        self._device = torch.device("cpu") if device.type == "mps" else device
+        weights = {
+            name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
+        }
+        self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
+        self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
+        self._offered = self._Y > 0
+        self.level, self.level_is_due = Level(), False  # until predictions are worth it
+        self._sources = source_model(dataset.votes, held_out=config.members > 1)
+
+    @property
+    def first(self) -> Tensor:
+        """What several networks fit first: what the votes say, or else the candidates."""
+        if self._sources is None:
+            return self._Y.to(self._out)
+        found = self._sources.confidences(_host(self._Y), None, None)
+        return torch.as_tensor(found, dtype=torch.float32, device=self._out)
+
+    def start(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the first prediction, which is the candidates, pseudo-labels and confidences."""
+        Y = self._Y
+        if self._config.disambiguation == "none":
+            return Y.to(self._out), Y.to(self._out), Y.to(self._out)
+        raw = self._propagate(Y)
+        Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
+        return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
+
+    def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Return the next pseudo-labels, the confidences, and the objective's terms.
+
+        Where no propagation follows the network, its own prediction is the confidence. One network
+        is the paper's: its confidences are calibrated at the end, which costs more than an epoch.
+        """
+        Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
+        confidence = Y_hat * self._Y
+        if self._config.disambiguation == "alternating":
+            raw = self._propagate(Y_hat)
+            Z, confidence = self._balanced(raw), self._propagator.confidence(raw, self._Y)
+        if self._config.members > 1:
+            confidence = self._calibrated(Y_hat, raw, _QUICK_ROUNDS)
+        objective = self._propagator.objective(raw, self._Y, Y_hat)
+        return Z.to(self._out), confidence.to(self._out), objective
+
+    def calibrated(self, Y_hat: Tensor, *, targets: bool = False) -> Tensor:
+        """Return the confidences of these predictions as probabilities."""
+        Y_hat = Y_hat.to(self._device)
+        return self._calibrated(Y_hat, self._propagate(Y_hat), targets=targets).to(self._out)
+
+    def _calibrated(
+        self, Y_hat: Tensor, raw: Tensor, rounds: int | None = None, *, targets: bool = False
+    ) -> Tensor:
+        Z = _host(raw) if self._config.disambiguation == "alternating" else None
+        eta, sources = self._config.eta, self._sources
+        Y, predictions = _host(self._Y), _host(Y_hat)
+        if sources is not None and rounds is not None:
+            sources = replace(sources, rounds=rounds)
+        if sources is None and self.level_is_due:
+            self.level = Level.fit(Y, predictions, self._config.expected_false)
+            self.level_is_due = False
+        if sources is None:
+            level = self.level if rounds is None and not targets else self.level.one_reading
+            noise = Noise.fit(Y, predictions, level)
+            found = noise.confidences(Y, Z, predictions, eta, targets=targets)
+        else:
+            found = sources.refit(predictions).confidences(Y, Z, predictions, eta)
+        return torch.as_tensor(found, dtype=torch.float32, device=self._device)
+
+    def reliability(self, Y_hat: Tensor) -> Reliability | None:
+        return reliability(self._sources, _host(self._Y), _host(Y_hat))
+
+    def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how many candidate cells changed sides, and their mean entropy in nats."""
+        before, after = before.to(self._device), after.to(self._device)
+        changed = (((before > 0.5) != (after > 0.5)) & self._offered).sum().float()
+        z = after.clamp(1e-7, 1 - 1e-7)
+        entropy = -(z * z.log() + (1 - z) * (1 - z).log()) * self._Y
+        return changed, entropy.sum() / self._Y.sum().clamp(min=1)
+
+    def _balanced(self, raw: Tensor) -> Tensor:
+        Z: Tensor = balance(raw, self._Y, self._config.balance)
+        return Z
+
+    def _propagate(self, Y_hat: Tensor) -> Tensor:
+        Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
+        return Z
+
+
+def _host(values: Tensor) -> Matrix:
+    return values.detach().cpu().numpy().astype(np.float32)
+
+
+def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) -> RunStarted:
+    return RunStarted(
+        config=config,
+        fingerprint=dataset.fingerprint,
+        n_instances=dataset.n_instances,
+        n_features=dataset.n_features,
+        n_labels=dataset.n_labels,
+        device=str(device),
+        versions=_versions(),
+    )
+
+
+@cache
+def _versions() -> dict[str, str]:
+    libraries = ("torch", "faiss-cpu", "scipy", "numpy", "scikit-learn", "plain-studio")
+    return {"python": platform.python_version(), **{name: version(name) for name in libraries}}
+
+
+def _graphs_built(instances: InstanceGraph, labels: LabelGraph, seconds: float) -> GraphsBuilt:
+    degrees = np.diff(instances.affinity.indptr)
+    return GraphsBuilt(
+        seconds=seconds,
+        search=instances.search,
+        recall=instances.recall,
+        n_edges=int(instances.affinity.nnz // 2),
+        n_isolated=int((degrees == 0).sum()),
+        n_label_edges=int((labels.weights > 0).sum() // 2),
+    )

@@ -1,0 +1,138 @@
+"""APML-style: disambiguation with a generator of features and an adversary."""
+
+from typing import Any, ClassVar
+
+from core.methods.base import CandidateEstimator, Matrix, Setting
+
+
+class APMLStyle(CandidateEstimator):
+    """After APML, or PML-GAN (Yan and Guo, AAAI 2021): four networks against one.
+
+    A disambiguator gives z = Y (1 - D~(x)); a predictor F, a generator G from labels to features
+    and a discriminator D: D maximises log D(x) + log(1 - D(G(z, e))); the others minimise
+    BCE(F(x), z) + a ||G(z, e) - x||^2 - b log D(G(z, e)) + c BCE(F(G(u, e)), u) + s (Y - z) with
+    noise e and u the rows of z in another order; terms are means over cells.
+
+    From the abstract: the four networks and their roles. From memory, not verified: the losses,
+    batch normalisation in G, Adam. Ours: the price s of what is removed, since z = 0
+    with F = 0 would else be perfect (with 1, a candidate is removed where F is below 0.27);
+    hidden layers as PLAIN's. The paper's code and text were not found;
+    this is not a reproduction.
+
+    Parameters
+    ----------
+    a, b, c, s : weights as above; epochs, batch_size, learning_rate : of Adam; device : of torch
+    """
+
+    assumes = "Features can be made from true labels; false candidates make them worse."
+    settings: ClassVar = {
+        "a": Setting(0, 1000, "Weight of rebuilding the features."),
+        "b": Setting(0, 1000, "Weight of the adversary."),
+        "c": Setting(0, 1000, "Weight of predicting what was generated."),
+        "s": Setting(0, 1000, "Price of removing a candidate."),
+        "epochs": Setting(1, 100_000, "Passes over the data."),
+        "batch_size": Setting(2, 1e6, "Instances per step."),
+        "learning_rate": Setting(1e-6, 1, "Step size."),
+    }
+    scale = "none"
+
+    def __init__(
+        self,
+        a: float = 0.1,
+        b: float = 0.01,
+        c: float = 0.1,
+        s: float = 1.0,
+        epochs: int = 10,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.a, self.b, self.c, self.s = a, b, c, s
+        self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
+        self.seed, self.device = seed, device
+
+    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+        import torch
+
+        from core.methods.deep import Standardized, as_matrix
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self._features = Standardized(X, self.device)
+            nets = self._networks(Y.shape[1])
+            Y_all = torch.as_tensor(Y, dtype=torch.float32, device=self._features.device)
+            self._train(nets, Y_all)
+            self._predictor = nets["F"]
+            nets["D~"].eval()
+            with torch.inference_mode():
+                rows = self._features.rows
+                parts = [
+                    _disambiguated(nets["D~"](rows.rows(slice(s, s + 4096))), Y_all[s : s + 4096])
+                    for s in range(0, len(rows), 4096)
+                ]
+        return as_matrix(torch.cat(parts))
+
+    def _scores(self, X: Any) -> Matrix:
+        from core.methods.deep import as_matrix, predict
+
+        return as_matrix(predict(self._predictor, self._features.of(X)))
+
+    def _networks(self, n_labels: int) -> Any:
+        from torch import nn
+
+        from core.methods.deep import network
+
+        d = self._features.width
+        nets = {
+            "F": network(d, n_labels, n_labels),
+            "D~": network(d, n_labels, n_labels),
+            "G": network(2 * n_labels, d, n_labels, batch_norm=True),
+            "D": network(d, 1, n_labels),
+        }
+        return nn.ModuleDict(nets).to(self._features.device)
+
+    def _train(self, nets: Any, Y: Any) -> None:
+        import torch
+        from torch.nn.functional import softplus
+
+        def adam(parameters: Any) -> Any:
+            return torch.optim.Adam(parameters, lr=self.learning_rate, betas=(0.5, 0.999))
+
+        adversary = adam(nets["D"].parameters())
+        rest = [p for name in ("F", "D~", "G") for p in nets[name].parameters()]
+        learner = adam(rest)
+        order = torch.Generator().manual_seed(self.seed)
+        for _ in range(self.epochs):
+            for at, x in self._features.batches(self.batch_size, order):
+                z = _disambiguated(nets["D~"](x), Y[at])
+                made = nets["G"](torch.cat([z, torch.randn_like(z)], dim=1))
+                if self.b:
+                    loss = softplus(-nets["D"](x)) + softplus(nets["D"](made.detach()))
+                    adversary.zero_grad()
+                    loss.mean().backward()  # type: ignore[no-untyped-call]
+                    adversary.step()
+                learner.zero_grad()
+                self._loss(nets, x, Y[at], z, made).backward()
+                learner.step()
+
+    def _loss(self, nets: Any, x: Any, y: Any, z: Any, made: Any) -> Any:
+        import torch
+        from torch.nn.functional import binary_cross_entropy_with_logits as bce
+        from torch.nn.functional import softplus
+
+        loss = bce(nets["F"](x), z) + self.s * (y - z).mean()
+        if self.a:
+            loss = loss + self.a * (made - x).square().mean()
+        if self.b:
+            loss = loss + self.b * softplus(-nets["D"](made)).mean()  # does not saturate
+        if self.c:
+            u = z.detach()[torch.randperm(len(z), device=z.device)]
+            generated = nets["G"](torch.cat([u, torch.randn_like(u)], dim=1))
+            loss = loss + self.c * bce(nets["F"](generated), u)
+        return loss
+
+
+def _disambiguated(logits: Any, Y: Any) -> Any:
+    """Return z = Y (1 - D~(x))."""
+    return Y * (-logits).sigmoid()

@@ -1,0 +1,154 @@
+"""What the compared methods share: checked input, scaled features, scores, confidences.
+
+A method writes two functions: `_fit(X, Y)`, which returns a confidence for every training cell, and
+`_scores(X)`. Both get scaled features, dense or CSR, float64.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from core.data.dataset import CandidateDataset
+from core.errors import ConfigError
+
+Matrix = npt.NDArray[np.float64]
+SCALES = ("minmax", "standard", "none")
+
+
+class Setting(NamedTuple):
+    """What a setting may be, both ends included, and what it does."""
+
+    low: float
+    high: float
+    help: str
+
+
+def candidate_data(model: Any, X: Any, Y: Any, votes: Any, y: Any) -> CandidateDataset:
+    """Return what a model is fitted on, checked as scikit-learn does; it learns feature names.
+
+    y is Y by scikit-learn's name.
+    """
+    Y = y if Y is None else Y
+    if Y is None and votes is None:
+        name = type(model).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    X = validate_data(model, X, accept_sparse="csr", dtype=np.float32, ensure_min_samples=2)
+    return CandidateDataset(X, Y, votes=votes)
+
+
+def known_features(model: Any, X: Any) -> Any:
+    """Return features for a fitted model: the same, in the same order."""
+    check_is_fitted(model, "confidences_")
+    return validate_data(model, X, reset=False, accept_sparse="csr", dtype=np.float32)
+
+
+def candidate_tags(tags: Any) -> Any:
+    """Say to scikit-learn that a target is a 0/1 column per label, and sparse features are fine."""
+    tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = True, False
+    tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+    tags.input_tags.sparse = True
+    return tags
+
+
+class CandidateEstimator(ClassifierMixin, BaseEstimator):
+    """A method that learns from candidate labels.
+
+    Attributes
+    ----------
+    confidences_ : (n, L), the method's number for each candidate of the training data, in [0, 1];
+        0 elsewhere
+    classes_ : the label indices
+    """
+
+    assumes: ClassVar[str]
+    """One sentence: when the method is right."""
+
+    settings: ClassVar[Mapping[str, Setting]] = {}
+    """The numbers of the constructor with their ranges."""
+
+    scale: str
+    threshold: float = 0.5
+
+    def fit(self, X: Any, Y: Any = None, votes: Any = None, *, y: Any = None) -> Self:
+        """Learn from features (n, d) and candidate labels (n, L).
+
+        votes : as in `PlainClassifier.fit`; a cell that a source said yes to is a candidate, and
+            nothing else of the votes is used.
+        """
+        self._check_settings()
+        data = candidate_data(self, X, Y, votes, y)
+        self._scaler = _scaler(self.scale, data.features)
+        self.classes_ = np.arange(data.n_labels)
+        candidates = data.candidates.astype(np.float64)
+        found = self._fit(self._scaled(data.features, fit=True), candidates)
+        found = np.clip(np.where(candidates > 0, found, 0), 0, 1)
+        self.confidences_: npt.NDArray[np.float32] = found.astype(np.float32)
+        return self
+
+    def decision_function(self, X: Any) -> Matrix:
+        """Return the scores (m, L) of the features (m, d); larger is more likely true."""
+        return self._scores(self._scaled(known_features(self, X)))
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
+        """Return the scores cut to [0, 1]; `decision_function` keeps the order beyond."""
+        return np.clip(self.decision_function(X), 0, 1).astype(np.float32)
+
+    def predict(self, X: Any) -> npt.NDArray[np.int64]:
+        """Return the labels (m, L) whose prediction is above the threshold."""
+        return (self.decision_function(X) > self.threshold).astype(np.int64)
+
+    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+        raise NotImplementedError
+
+    def _scores(self, X: Any) -> Matrix:
+        raise NotImplementedError
+
+    def _scaled(self, X: Any, fit: bool = False) -> Any:
+        X = X.astype(np.float64)
+        if self._scaler is None:
+            return X
+        scaled = self._scaler.fit_transform(X) if fit else self._scaler.transform(X)
+        return sp.csr_array(scaled) if sp.issparse(scaled) else scaled
+
+    def _check_settings(self) -> None:
+        wrong = []
+        for name, (low, high, _) in self.settings.items():
+            value = getattr(self, name)
+            if not low <= value <= high:
+                wrong.append(f"{name} must be from {low:g} to {high:g}; got {value!r}")
+        if getattr(self, "scale", "none") not in SCALES:
+            wrong.append(f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}")
+        if wrong:
+            known = ", ".join(self.get_params())
+            raise ConfigError("A setting is not valid.", "\n".join(wrong), f"Settings: {known}.")
+
+    def __sklearn_tags__(self) -> Any:
+        return candidate_tags(super().__sklearn_tags__())
+
+
+def _scaler(scale: str, X: Any) -> Any:
+    """Return a scaler of that kind; sparse features keep their zeros."""
+    if scale == "none":
+        return None
+    if sp.issparse(X):
+        return MaxAbsScaler() if scale == "minmax" else StandardScaler(with_mean=False)
+    return MinMaxScaler() if scale == "minmax" else StandardScaler()
+
+
+def with_one(X: Any) -> Any:
+    """Return [X, 1], the features with a constant for the intercept."""
+    one = np.ones((X.shape[0], 1))
+    return sp.csr_array(sp.hstack([X, one])) if sp.issparse(X) else np.hstack([X, one])
+
+
+def row_min_max(scores: Matrix) -> Matrix:
+    """Stretch every row to [0, 1]; a constant row becomes 1/2."""
+    low, high = scores.min(axis=1, keepdims=True), scores.max(axis=1, keepdims=True)
+    wide = high > low
+    return np.where(wide, (scores - low) / np.where(wide, high - low, 1), 0.5)

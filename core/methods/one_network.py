@@ -1,0 +1,58 @@
+"""One network, trained on candidates with a loss of its own."""
+
+from typing import Any, ClassVar
+
+from core.methods.base import CandidateEstimator, Matrix, Setting
+
+
+class OneNetwork(CandidateEstimator):
+    """PLAIN's network, trained by Adam on standardised features; a method adds its loss.
+
+    Confidences are the predictions of the training rows.
+    """
+
+    settings: ClassVar = {
+        "epochs": Setting(1, 100_000, "Passes over the data."),
+        "batch_size": Setting(2, 1e6, "Instances per step."),
+        "learning_rate": Setting(1e-6, 1, "Step size."),
+        "weight_decay": Setting(0, 1, "Shrinkage of the weights."),
+    }
+    scale = "none"
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    seed: int
+    device: str
+
+    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+        import torch
+
+        from core.methods.deep import Standardized, as_matrix, network, predict
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self._features = Standardized(X, self.device)
+            candidates = torch.as_tensor(Y, dtype=torch.float32, device=self._features.device)
+            net = network(self._features.width, Y.shape[1], Y.shape[1]).to(candidates.device)
+            adam = torch.optim.Adam(
+                net.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay
+            )
+            order = torch.Generator().manual_seed(self.seed)
+            rates = candidates.mean(dim=0)
+            for _ in range(self.epochs):
+                for at, x in self._features.batches(self.batch_size, order):
+                    adam.zero_grad()
+                    self._loss(net(x), candidates[at], rates).backward()
+                    adam.step()
+        self._net = net
+        return as_matrix(predict(net, self._features.rows))
+
+    def _scores(self, X: Any) -> Matrix:
+        from core.methods.deep import as_matrix, predict
+
+        return as_matrix(predict(self._net, self._features.of(X)))
+
+    def _loss(self, logits: Any, candidates: Any, rates: Any) -> Any:
+        """Return the loss of a batch; rates are the shares of rows that offer each label."""
+        raise NotImplementedError

@@ -1,0 +1,118 @@
+"""PML-MT-style: two networks that teach each other through their moving averages."""
+
+from typing import Any, ClassVar
+
+from core.methods.base import CandidateEstimator, Matrix, Setting
+
+
+class PMLMTStyle(CandidateEstimator):
+    """After PML-MT (Yan, Li and Feng, Knowledge-Based Systems 212, 2021): mutual teaching.
+
+    Two networks, each with a teacher of averaged weights t <- m t + (1 - m) theta. After every
+    epoch past the warm-up, P <- keep P + (1 - keep) C with C = Y sigmoid(teacher(X)), rows of C
+    divided by their maximum. A network's loss is BCE(o, P of the other)
+    + l1 ||o'o/B - P'P/B||^2 / L^2 + l2 mean (o - o_other)^2. The mean of both networks predicts.
+
+    From the abstract: two networks, self-ensemble teachers, refined confidences, a correlation and
+    an agreement term. From memory, not verified: every formula and setting. Ours: the correlation
+    term is averaged over its L x L entries. The paper's code and text were not found; this is not a
+    reproduction.
+
+    Parameters
+    ----------
+    l1, l2 : weights of correlations and agreement; momentum : m; keep : of the old confidences
+    warm_up : epochs on the candidates; epochs, batch_size, learning_rate : of Adam
+    device : of torch
+    """
+
+    assumes = "Networks that start differently forget false candidates, not true ones."
+    settings: ClassVar = {
+        "l1": Setting(0, 1000, "Weight of label correlations."),
+        "l2": Setting(0, 1000, "Weight of the networks' agreement."),
+        "momentum": Setting(0, 1, "How slowly teachers follow."),
+        "keep": Setting(0, 1, "How much of the old confidences an epoch keeps."),
+        "warm_up": Setting(0, 100_000, "Epochs on the candidates as given."),
+        "epochs": Setting(1, 100_000, "Passes over the data."),
+        "batch_size": Setting(2, 1e6, "Instances per step."),
+        "learning_rate": Setting(1e-6, 1, "Step size."),
+    }
+    scale = "none"
+
+    def __init__(
+        self,
+        l1: float = 0.1,
+        l2: float = 0.1,
+        momentum: float = 0.99,
+        keep: float = 0.9,
+        warm_up: int = 5,
+        epochs: int = 30,
+        batch_size: int = 64,
+        learning_rate: float = 1e-3,
+        seed: int = 0,
+        device: str = "auto",
+    ) -> None:
+        self.l1, self.l2, self.momentum, self.keep = l1, l2, momentum, keep
+        self.warm_up, self.epochs, self.batch_size = warm_up, epochs, batch_size
+        self.learning_rate, self.seed, self.device = learning_rate, seed, device
+
+    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+        import torch
+
+        from core.methods.deep import Standardized, as_matrix
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self._features = Standardized(X, self.device)
+            candidates = torch.as_tensor(Y, dtype=torch.float32, device=self._features.device)
+            confidences = self._train(candidates)
+        return as_matrix((confidences[0] + confidences[1]) / 2)
+
+    def _scores(self, X: Any) -> Matrix:
+        from core.methods.deep import as_matrix, predict
+
+        rows = self._features.of(X)
+        one, other = (predict(net, rows) for net in self._students)
+        return as_matrix((one + other) / 2)
+
+    def _train(self, Y: Any) -> Any:
+        """Return both networks' confidences."""
+        import torch
+        from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+        from core.methods.deep import network, predict
+
+        features, n_labels = self._features, Y.shape[1]
+        students = [network(features.width, n_labels, n_labels).to(Y.device) for _ in "12"]
+        average = get_ema_multi_avg_fn(self.momentum)  # type: ignore[no-untyped-call]
+        teachers = [AveragedModel(net, multi_avg_fn=average) for net in students]
+        adams = [torch.optim.Adam(net.parameters(), lr=self.learning_rate) for net in students]
+        orders = [torch.Generator().manual_seed(2 * self.seed + m) for m in (0, 1)]
+        P = [Y.clone(), Y.clone()]
+        for epoch in range(self.epochs):
+            for m in (0, 1):  # each in an order of its own
+                for at, x in features.batches(self.batch_size, orders[m]):
+                    with torch.no_grad():
+                        theirs = students[1 - m](x).sigmoid()
+                    loss = self._loss(students[m](x), theirs, P[1 - m][at])
+                    adams[m].zero_grad()
+                    loss.backward()
+                    adams[m].step()
+                    teachers[m].update_parameters(students[m])
+            if epoch + 1 >= self.warm_up:
+                for m in (0, 1):
+                    C = Y * predict(teachers[m], features.rows)
+                    C = C / C.amax(dim=1, keepdim=True).clamp_min(1e-6)
+                    P[m] = self.keep * P[m] + (1 - self.keep) * C
+        self._students = students
+        return P
+
+    def _loss(self, logits: Any, theirs: Any, P: Any) -> Any:
+        from torch.nn.functional import binary_cross_entropy_with_logits as bce
+
+        o = logits.sigmoid()
+        together = o.T @ o / len(o) - P.T @ P / len(o)
+        return (
+            bce(logits, P)
+            + self.l1 * together.square().mean()
+            + self.l2 * (o - theirs).square().mean()
+        )

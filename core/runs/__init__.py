@@ -1,0 +1,1 @@
+"""Runs: trainings as processes that survive, and what they leave behind."""

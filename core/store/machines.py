@@ -1,0 +1,101 @@
+"""On which machine files are: the tables may be shared by several, files are in each one's folder.
+
+A workspace's folder has an identity, `machine.json`, that goes with it wherever it is moved; the
+name of the host is for people. Runs name the folder that has their files. A data set may be in
+several: what counts is whether it is here, and the name says where it was loaded first.
+"""
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, select
+
+from core.errors import FilesElsewhere
+from core.store import files
+from core.store.database import Database
+from core.store.schema import datasets, machines, runs
+
+
+class Machines:
+    """The machines that share a database; `here` is the id of this one."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        self._database, self._folder = database, folder
+        self.here = _identity(folder / "machine.json")
+        self._names = self._register(socket.gethostname())
+
+    def name(self, machine: str | None) -> str:
+        """Return what people call a machine."""
+        if machine is not None and machine not in self._names:
+            with self._database.read() as connection:
+                self._names = _names(connection)
+        return self._names.get(machine or "", "another machine")
+
+    def elsewhere(self, what: str, machine: str | None) -> FilesElsewhere:
+        """Return the error that says where the files of something are."""
+        name = self.name(machine)
+        hint = f"Open it on {name}, or load the data here and train again."
+        return FilesElsewhere(f"The files are on {name}.", what, hint)
+
+    def has_data(self, fingerprint: str) -> bool:
+        """Whether the files of a data set are in this folder."""
+        return (self._folder / "datasets" / fingerprint).is_dir()
+
+    def _register(self, name: str) -> dict[str, str]:
+        with self._database.read() as connection:
+            known = _names(connection)
+        if known.get(self.here) != name:
+            with self._database.write() as connection:
+                row = {"id": self.here, "name": name}
+                if self._database.insert_new(connection, machines, [row]):
+                    self._adopt(connection)
+                mine = machines.c.id == self.here
+                connection.execute(sa.update(machines).where(mine).values(name=name))
+        return {**known, self.here: name}
+
+    def _adopt(self, connection: Connection) -> None:
+        """Take rows that name no machine, from before there were any, if their files are here.
+
+        A database in this folder belongs to this folder, wherever it was copied from.
+        """
+        path = self._database.path
+        is_ours = path is not None and path.parent == self._folder
+        for table, key, has_files in (
+            (runs, runs.c.id, self._has_run),
+            (datasets, datasets.c.fingerprint, lambda row: self.has_data(row.fingerprint)),
+        ):
+            change = sa.update(table).values(machine=self.here)
+            if is_ours:
+                connection.execute(change)
+                continue
+            for row in connection.execute(select(table).where(table.c.machine.is_(None))).all():
+                if has_files(row):
+                    connection.execute(change.where(key == row._mapping[key]))
+
+    def _has_run(self, row: sa.Row[Any]) -> bool:
+        waits = row.state == "queued" and self.has_data(row.fingerprint)  # has no folder yet
+        return waits or (self._folder / "runs" / row.id).is_dir()
+
+
+def _names(connection: Connection) -> dict[str, str]:
+    return {row.id: row.name for row in connection.execute(select(machines))}
+
+
+def _identity(path: Path) -> str:
+    """Return the id of a workspace's folder, made once by whoever opens it first."""
+    if not path.exists():
+        made = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+        files.write_json(made, {"id": uuid4().hex})
+        with files.telling_disk(path):
+            try:
+                os.link(made, path)  # unlike a rename, never over what another process made
+            except FileExistsError:
+                pass
+            except OSError:  # a disk without links
+                os.replace(made, path)
+            made.unlink(missing_ok=True)
+    return str(files.read_json(path)["id"])

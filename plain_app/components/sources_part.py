@@ -1,0 +1,54 @@
+"""The sources of a data set: who offers how much, whether they agree, how reliable they are."""
+
+import streamlit as st
+
+from core.data.dataset import CandidateDataset
+from plain_app import state
+from plain_app.services import sources
+
+ROW = 28
+_OVERVIEW = {
+    "offers each": st.column_config.NumberColumn(format="%.2f", help="Labels per instance."),
+    "confirmed": st.column_config.ProgressColumn(
+        format="percent",
+        min_value=0,
+        max_value=1,
+        help="Of its offers that others were asked about: the share of them who offered it too.",
+    ),
+}
+_AGREEMENT = {
+    "agreement": st.column_config.NumberColumn(
+        format="%.2f", help="Krippendorff's alpha: 1 all agree, 0 as by chance."
+    )
+}
+
+
+def draw_sources(dataset: CandidateDataset) -> None:
+    """Draw what is known of the sources; nothing without votes."""
+    if dataset.votes is None:
+        return
+    st.subheader("Sources")
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.caption("Who offers how much, and how often others who were asked offer the same")
+        _table(sources.overview(dataset), "data.sources", _OVERVIEW)
+        _draw_reliability(dataset)
+    with right:
+        st.caption("Agreement by label, before anybody reviews")
+        _table(sources.agreement(dataset), "data.agreement", _AGREEMENT)
+
+
+def _draw_reliability(dataset: CandidateDataset) -> None:
+    found, known_by = sources.reliability_of(dataset, state.current().run_id)
+    if found is None:
+        st.caption("Too few candidates were judged by two sources to tell how reliable they are.")
+        return
+    st.caption(f"Reliability by {known_by}, with 90 % intervals")
+    _table(sources.reliability_table(found), "data.reliability", {})
+
+
+def _table(table: object, key: str, config: dict[str, object]) -> None:
+    height = min(38 + ROW * max(len(table), 1), 320)  # type: ignore[arg-type]
+    st.dataframe(
+        table, hide_index=True, row_height=ROW, height=height, column_config=config, key=key
+    )

@@ -1,0 +1,68 @@
+"""What the server does in a quiet moment: loads and computes what pages not opened yet need."""
+
+import pkgutil
+import threading
+from contextlib import suppress
+from importlib import import_module
+
+from core.errors import PlainError
+
+QUIET_SECONDS = 1.5
+"""From a whole screen; by then a person reads."""
+
+MAX_CELLS = 2_000_000
+"""Of a data set: for larger ones memory is not spent on pages that may never be opened."""
+
+is_served = False
+"""Set by the launcher: a page drawn elsewhere, as in a test, has no quiet moments."""
+
+_lock = threading.Lock()
+_is_loaded = False
+_wanted = set[str]()
+_known = set[str]()
+
+
+def want(run_id: str) -> None:
+    """Have an ended run's pages prepared in the next quiet moment, if they are not yet."""
+    with _lock:
+        if run_id not in _known:
+            _known.add(run_id)
+            _wanted.add(run_id)
+
+
+def get_ready_soon() -> None:
+    """Get ready when the screen is there; does nothing if there is nothing to do."""
+    global _is_loaded
+    with _lock:
+        if not is_served or (_is_loaded and not _wanted):
+            return
+        _is_loaded = True
+        wanted = sorted(_wanted)
+        _wanted.clear()
+    timer = threading.Timer(QUIET_SECONDS, get_ready, (wanted,))
+    timer.daemon = True
+    timer.start()
+
+
+def get_ready(run_ids: list[str]) -> None:
+    """Load the code of all pages and formats, and what the pages of runs begin with."""
+    for package in ("plain_app.components", "plain_app.services"):
+        for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+            import_module(found.name)
+    import_module("core.formats").writable()
+    for run_id in run_ids:
+        with suppress(PlainError):  # the page that needs it says so
+            _prepare(run_id)
+
+
+def _prepare(run_id: str) -> None:
+    from core.review import Threshold
+    from plain_app.services import explore, export, lens, review
+
+    if explore.explored(run_id).dataset.candidates.size <= MAX_CELLS:
+        review.standing(run_id)
+        export.outcome(run_id, Threshold(), False)
+        at = lens.desk(run_id)
+        lens.see(at, {})
+        moves = (one.name for one in lens.panel(at, {}) if not one.is_disabled)
+        lens.sweep(at, {}, next(moves), 0)

@@ -1,0 +1,221 @@
+"""What a question looks like on the review desk: the instance, its candidates, who offered them.
+
+An item that is `blind` keeps confidences, proposals and votes from the person until the answer.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.review import Question
+from core.store import Decision, DecisionsNow
+from plain_app.server.tokens import Claims
+from plain_app.services import explore, sources
+from plain_app.services.explore import Explored
+from plain_app.services.review import Board, Query
+
+NEIGHBOURS = 6
+POINTS = 24  # of a sparkline
+MAX_TEXT = 2000
+
+AGAIN = "again"
+"""Why an instance that a person has answered is asked once more."""
+
+REASONS = {
+    "first lap": "drawn at random, for the estimates",
+    "audit": "drawn at random, for the estimates",
+    "thirty": "audit, drawn at random",
+    AGAIN: "",  # whoever is told would try to remember
+    "worth": "",
+    "false_first": "likely false",
+    "doubtful": "doubtful",
+    "restless": "restless over the epochs",
+    "depends": "depends on a setting",
+    "disagree": "sources disagree",
+    "label": "",
+    "contradictions": "contradicts a decision",
+}
+
+
+class Asked(NamedTuple):
+    """What one desk wants, and what is known now."""
+
+    claims: Claims
+    query: Query
+    have: list[str]  # instances on the desk
+    columns: list[str] | None  # to be shown; none for all
+    now: DecisionsNow
+    is_random_blind: bool = True  # random cells are asked before anything is shown of them
+
+    def is_answered_since(self, found: Board, row: int, label: int) -> bool:
+        """Tell whether a cell was decided, or undone, after this board was made."""
+        dataset = found.results.dataset
+        cell = (dataset.ids[row], dataset.label_names[label])
+        return self.now.latest.get(cell) is not found.now.latest.get(cell)
+
+    @property
+    def is_audit(self) -> bool:
+        """Whether the thirty cells of an audit are asked."""
+        return self.query.order == "thirty"
+
+    @property
+    def own(self) -> dict[tuple[str, str], Decision]:
+        """What this annotator decided and stands."""
+        return self.now.by_annotator.get(self.claims.annotator, {})
+
+    def verdict(self, cell: tuple[str, str]) -> str | None:
+        """Return what this annotator decided of a cell."""
+        return self.own[cell].verdict if cell in self.own else None
+
+
+def make_item(found: Board, question: Question, asked: Asked) -> dict[str, Any]:
+    """Return one instance with its candidates, those that are asked first."""
+    results, row = found.results, question.row
+    name, offered = results.dataset.ids[row], np.flatnonzero(results.dataset.candidates[row])
+    blind = question.reason == AGAIN or (question.sampled and asked.is_random_blind)
+    others = [int(at) for at in offered if at not in question.cells]
+    if not blind:  # their order would tell
+        others.sort(key=lambda at: -found.reviewer.confidences[row, at])
+    return {
+        "kind": "one",
+        "key": name,
+        "ids": [name],
+        "blind": blind,
+        "title": name[:200],
+        "reason": _reason(found, question, blind),
+        "promise": _promise(question.promise),
+        "picture": results.picture(row),
+        "texts": texts(results, row, asked.columns),
+        "near": [_neighbour(results, other) for other in neighbours(results, row)],
+        "cells": [
+            {**_cell(found, row, at, asked), **_asked_how(found, question, at, asked)}
+            for at in [*question.cells, *others]
+        ],
+    }
+
+
+def _cell(found: Board, row: int, at: int, asked: Asked) -> dict[str, Any]:
+    name, label = found.results.dataset.ids[row], found.results.dataset.label_names[at]
+    return {
+        "id": name,
+        "label": label,
+        "name": found.names[at],
+        "confidence": round(float(found.reviewer.confidences[row, at]), 4),
+        "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
+        "standing": asked.verdict((name, label)),
+        "offered": _offered(found.results, row, at),
+    }
+
+
+def _asked_how(found: Board, question: Question, at: int, asked: Asked) -> dict[str, Any]:
+    """Return whether a cell is asked, and as what its answer counts."""
+    is_asked = at in question.cells
+    how = {
+        "asked": is_asked,
+        "sampled": question.sampled and is_asked,
+        "history": _history(found.results, question.row, at),
+    }
+    if question.reason == AGAIN and is_asked:
+        dataset = found.results.dataset
+        before = asked.own.get((dataset.ids[question.row], dataset.label_names[at]))
+        if before is not None:  # a random cell stays one
+            how |= {"standing": None, "before": before.verdict, "sampled": before.sampled}
+    return how
+
+
+def _offered(results: Explored, row: int, at: int) -> str:
+    told = sources.offered_text(results, row, at)
+    return f"offered by {told}" if told else ""
+
+
+def _reason(found: Board, question: Question, blind: bool) -> str:
+    """Return why an instance is asked, and who offered what sources disagree about."""
+    reason = REASONS.get(question.reason, question.reason)
+    votes = found.results.dataset.votes
+    if blind:
+        return f"{reason} · blind" if reason else "blind"
+    if votes is None or question.reason != "disagree":
+        return reason
+    at = question.cells[0]
+    return f"{reason} · {found.names[at][:60]} offered by {votes.describe(question.row, at)}"
+
+
+def _promise(cells: float) -> str:
+    return f"settles about {cells:.0f} more" if cells >= 1 else ""
+
+
+def make_page(found: Board, label: int, names: Sequence[str], asked: Asked) -> dict[str, Any]:
+    """Return near instances with one label, ticked where it is likely there."""
+    results = found.results
+    rows = [results.row_of[name] for name in names]
+    cells = [
+        {
+            **_cell(found, row, label, asked),
+            "asked": True,
+            "picture": results.picture(row),
+            "text": _caption(results, row),
+        }
+        for row in rows
+    ]
+    n_likely = sum(one["proposed"] == "keep" for one in cells)
+    return {
+        "kind": "same",
+        "key": f"{label}:{names[0]}",
+        "ids": list(names),
+        "title": found.names[label][:200],
+        "reason": f"Likely there in {n_likely} of {len(rows)}. Change the ticks that are wrong.",
+        "promise": "",
+        "cells": cells,
+    }
+
+
+def texts(results: Explored, row: int, columns: Collection[str] | None) -> list[list[str]]:
+    """Return what there is to read of an instance; without columns, its strongest features."""
+    display = results.dataset.display
+    names = [one for one in results.text_columns if columns is None or one in columns]
+    if names:
+        return [
+            [str(one), explore.short_text(display[one].iloc[row], MAX_TEXT)] for one in names[:12]
+        ]
+    if results.picture_column is not None:
+        return []
+    return _strongest_features(results, row)
+
+
+def _strongest_features(results: Explored, row: int) -> list[list[str]]:
+    features = results.dataset.features[[row]]
+    values = np.asarray(features.todense() if hasattr(features, "todense") else features).ravel()
+    order = np.argsort(-np.abs(values), kind="stable")[:12]
+    return [[results.dataset.feature_names[at][:60], f"{values[at]:.4g}"] for at in order]
+
+
+def neighbours(results: Explored, row: int) -> list[int]:
+    """Return the nearest instances of the graph, the nearest first."""
+    affinity = results.instance_graph.affinity
+    part = slice(affinity.indptr[row], affinity.indptr[row + 1])
+    order = np.argsort(-affinity.data[part], kind="stable")[:NEIGHBOURS]
+    return [int(at) for at in affinity.indices[part][order]]
+
+
+def _neighbour(results: Explored, row: int) -> dict[str, Any]:
+    return {
+        "title": results.dataset.ids[row][:100],
+        "picture": results.picture(row),
+        "text": _caption(results, row),
+    }
+
+
+def _caption(results: Explored, row: int) -> str:
+    """Return a few words on an instance that has no picture."""
+    if results.picture_column is not None or not results.text_columns:
+        return ""
+    return explore.short_text(results.dataset.display[results.text_columns[0]].iloc[row], 120)
+
+
+def _history(results: Explored, row: int, label: int) -> list[float]:
+    """Return a cell's confidence over the epochs, thinned to a small number of points."""
+    at = results.starts[row] + int((results.dataset.candidates[row, :label] > 0).sum())
+    n = len(results.history)
+    epochs = np.unique(np.linspace(0, n - 1, min(n, POINTS)).astype(int)) if n else []
+    return [round(float(results.history[epoch, at]), 2) for epoch in epochs]

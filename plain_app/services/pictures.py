@@ -1,0 +1,39 @@
+"""Pictures of stored data sets, as data URIs of JPEGs that were made when they were loaded."""
+
+import base64
+
+import numpy.typing as npt
+import streamlit as st
+
+from core.encoders.thumbnails import LARGE, SMALL, Thumbnails
+from plain_app.services.workspace import workspace
+
+
+def picture_columns(fingerprint: str) -> list[str]:
+    """Return the columns of a data set whose pictures are kept."""
+    return list(_rows(str(workspace().folder), fingerprint))
+
+
+def thumbnail(fingerprint: str, column: str, row: int) -> str | None:
+    """Return a small picture (320 pixels) of an instance, if there is one."""
+    return _uri(fingerprint, column, row, SMALL)
+
+
+def full_picture(fingerprint: str, column: str, row: int) -> str | None:
+    """Return the large picture (1,024 pixels) of an instance, to look at closely."""
+    return _uri(fingerprint, column, row, LARGE)
+
+
+def _uri(fingerprint: str, column: str, row: int, side: int) -> str | None:
+    keys = _rows(str(workspace().folder), fingerprint).get(column)
+    if keys is None or not 0 <= row < len(keys):
+        return None
+    content = Thumbnails(workspace().folder).jpeg(keys[row].tobytes(), side)
+    if content is None:
+        return None
+    return "data:image/jpeg;base64," + base64.b64encode(content).decode()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _rows(folder: str, fingerprint: str) -> dict[str, npt.NDArray]:
+    return Thumbnails(workspace().folder).rows(fingerprint)

@@ -1,0 +1,30 @@
+"""How a person presses Streamlit's own widgets in a browser."""
+
+from typing import Any
+
+HEAD, ROW = 36, 28  # pixels of tables, as `cards` draws them
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    """Choose an option of a select box."""
+    page.get_by_role("combobox", name=label, exact=True).first.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def open_part(page: Any, key: str, name: str) -> None:
+    """Open one of the names of a switch."""
+    page.locator(f".st-key-{key}").get_by_text(name, exact=True).first.click()
+
+
+def choose_row(table: Any, at: int, row: int = ROW) -> None:
+    """Tick a row of a table that rows can be chosen in."""
+    grid = table.locator(".dvn-scroller").first
+    grid.scroll_into_view_if_needed()
+    grid.click(position={"x": 14, "y": HEAD + row * at + row // 2})
+
+
+def cells(table: Any, column: int) -> list[str]:
+    """Return what a column holds, in the order it is drawn; the first is 1."""
+    found = table.locator(f"td[aria-colindex='{column}']")
+    found.first.wait_for(state="attached")
+    return found.all_text_contents()

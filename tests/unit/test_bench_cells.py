@@ -1,0 +1,142 @@
+"""The grid of methods, sets, noise and folds: kept, resumed, limited, compared."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from core.bench import cells
+from core.bench.comparison import PAPER, PAPER_METHODS, Comparison
+from core.bench.data import clusters
+from core.cli import app
+from core.cli.compare import chosen_methods
+from core.errors import PlainError
+from core.methods import METHODS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, seed in (("one", 0), ("two", 1)):
+        made = clusters(60, 6, 4, seed)
+        np.savez(tmp_path / f"{name}.npz", X=made.X, Y=made.truth)
+    own = clusters(60, 6, 4, 2)
+    np.savez(tmp_path / "own.npz", X=own.X, Y=own.truth, Yp=own.noisy(1, 0))
+    return tmp_path
+
+
+def run(wanted, folder, path, limit=60.0, workers=1):
+    done = []
+    file = cells.CellFile(path)
+    cells.run(wanted, folder, file, limit, workers, done.append)
+    return done, file
+
+
+def test_a_set_with_its_own_candidates_has_just_those(folder):
+    wanted = cells.all_cells(folder, ["one", "own"], [1, 3], ["ml-knn"], 2, 0)
+    assert [(cell.set, cell.r, cell.fold) for cell in wanted] == [
+        ("one", 1, 1),
+        ("one", 1, 2),
+        ("one", 3, 1),
+        ("one", 3, 2),
+        ("own", None, 1),
+        ("own", None, 2),
+    ]
+
+
+def test_finished_cells_are_never_computed_again_also_after_a_kill(folder, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    names = ["ml-knn", "pml-ni", "label-frequency"]
+    wanted = cells.all_cells(folder, ["one", "two"], [1], names, 2, 0)
+    done, _ = run(wanted[:5], folder, path)
+    assert len(done) == 5
+    assert {one["state"] for one in done} == {cells.DONE}
+    whole = path.read_text()
+    path.write_text(whole + whole.splitlines()[0][:50])  # killed while writing
+    done, file = run(wanted, folder, path, workers=2)
+    assert len(done) == len(wanted) - 5
+    assert path.read_text().startswith(whole)
+    assert all(json.loads(line) for line in path.read_text().splitlines())
+    assert run(wanted, folder, path)[0] == []
+    tables = dict(Comparison(file.results[cell] for cell in wanted).tables())
+    assert len(tables["one, r = 1: mean and deviation over folds"]) == 4
+    assert any("Friedman" in title for title in tables)
+    np.savez(folder / "one.npz", X=clusters(60, 6, 4, 5).X, Y=clusters(60, 6, 4, 5).truth)
+    changed = cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0)
+    assert not any(file.is_done(cell, 60.0) for cell in changed)  # other data, other cells
+
+
+def test_a_cell_is_what_its_method_gives_in_this_process(folder, tmp_path):
+    (cell, *_) = cells.all_cells(folder, ["one"], [1], ["pml-ni"], 2, 0)
+    (done, *_), _ = run([cell], folder, tmp_path / "cells.jsonl")
+    here = cells.compute(cell, cells.load_set(folder / "one.npz"))
+    for measure in ("average_precision", "hamming_loss", "micro_f1", "confidence_auc"):
+        assert done[measure] == pytest.approx(here[measure])
+
+
+def test_a_method_that_is_too_slow_is_ended_said_and_tried_again_with_more_time(folder, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    wanted = cells.all_cells(folder, ["one"], [1], ["particle"], 2, 0)
+    done, file = run(wanted, folder, path, limit=0.05)
+    assert [one["state"] for one in done] == [cells.SLOW, cells.SLOW]
+    rows = dict(Comparison(done).tables())["Not finished"]
+    assert ["particle", "one, r = 1", "a fit took over 0.05 s"] in rows
+    assert file.is_done(wanted[0], 0.05)
+    assert not file.is_done(wanted[0], 60.0)
+
+
+def test_a_method_that_fails_does_not_end_the_others(folder, tmp_path):
+    np.savez(folder / "tiny.npz", X=np.zeros((4, 2)), Y=np.eye(4, 2, dtype=np.uint8))
+    wanted = cells.all_cells(folder, ["tiny", "one"], [1], ["ml-knn"], 2, 0)
+    done, _ = run(wanted, folder, tmp_path / "cells.jsonl")
+    assert [one["state"] for one in done] == [cells.FAILED] * 2 + [cells.DONE] * 2
+    assert "at least 3 instances" in done[0]["error"]
+    again, _ = run(wanted, folder, tmp_path / "cells.jsonl")
+    assert [one["set"] for one in again] == ["tiny", "tiny"]
+
+
+def test_another_file_is_not_taken_for_cells(tmp_path):
+    path = tmp_path / "notes.jsonl"
+    path.write_text('{"a": 1}\n')
+    with pytest.raises(PlainError, match="Line 1"):
+        cells.CellFile(path)
+
+
+def test_methods_are_named_or_all():
+    assert chosen_methods("all") == list(METHODS)
+    assert chosen_methods("pml-ni, ml-knn") == ["pml-ni", "ml-knn"]
+    with pytest.raises(PlainError, match="pml-in"):
+        chosen_methods("pml-in")
+
+
+def test_the_papers_figures_have_a_method_each():
+    assert set(PAPER_METHODS) <= set(METHODS)
+    for measures in PAPER.values():
+        assert all(len(values) == len(PAPER_METHODS) for values in measures.values())
+
+
+def test_the_command_compares_keeps_and_goes_on(folder, tmp_path):
+    runner, path = CliRunner(), tmp_path / "kept.jsonl"
+    command = ["bench", "quality", "--data", str(folder), "--sets", "own", "--folds", "2"]
+    command += ["--methods", "ml-knn,label-frequency", "--cells", str(path)]
+    first = runner.invoke(app, [*command, "--json"])
+    assert first.exit_code == 0, first.output
+    assert len(json.loads(first.stdout)) == len(path.read_text().splitlines()) == 4
+    again = runner.invoke(app, [*command, "--write", str(tmp_path / "report.md")])
+    assert "4 cells, 4 of them in" in again.stderr
+    assert "own candidates: mean and deviation over folds" in (tmp_path / "report.md").read_text()
+    wrong = runner.invoke(app, [*command[:-3], "knn"])
+    assert wrong.exit_code != 0
+
+
+def test_an_interruption_ends_at_once_and_keeps_what_was_finished(folder, tmp_path):
+    wanted = cells.all_cells(folder, ["one"], [1], ["label-frequency"], 10, 0)
+    file = cells.CellFile(tmp_path / "cells.jsonl")
+
+    def press(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        cells.run(wanted, folder, file, 60.0, 2, press)
+    assert 1 <= len(file.results) <= 2  # one of each process at most
+    assert {one["state"] for one in file.results.values()} == {cells.DONE}

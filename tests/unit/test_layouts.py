@@ -1,0 +1,302 @@
+"""Files as people have them: every layout is found by its content, read right and given back."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import format_cases as cases
+import layouts
+import numpy as np
+import pytest
+from fuzzing import survive
+from layouts import MADE, Layout
+from scipy.io import savemat
+from typer.testing import CliRunner
+
+from core import formats
+from core.cli import app
+from core.data.votes import Votes
+from core.engine.config import PlainConfig
+from core.engine.trainer import PlainTrainer
+from core.errors import DatasetError, Problem, grouped
+from core.formats import ColumnMapping
+from core.formats.json_wide import wide_table
+
+STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
+each_layout = pytest.mark.parametrize(
+    "layout", [pytest.param(make(), id=make.__name__) for make in MADE]
+)
+MUTATIONS = 12  # per layout here; `python tests/unit/test_layouts.py 2000` makes many
+
+
+def said(votes: Votes | None, ids: Any, labels: Any) -> Any:
+    return None if votes is None else votes.to_table(ids, labels).to_dict("list")
+
+
+@each_layout
+def test_a_layout_is_found_by_its_content(layout: Layout, tmp_path: Path) -> None:
+    path = layout.write(tmp_path)
+    found = CliRunner().invoke(app, ["check", str(path), "--json"])
+    assert found.exit_code == 0, found.output
+    summary = json.loads(found.stdout)["summary"]
+    sizes = summary["n_instances"], summary["n_labels"], summary["n_sources"]
+    assert sizes == (layout.n_instances, layout.n_labels, layout.n_sources)
+    assert (summary["n_features"] > 0) == layout.has_features
+
+
+@each_layout
+def test_a_layout_comes_back_as_it_came(layout: Layout, tmp_path: Path) -> None:
+    path = layout.write(tmp_path)
+    first = formats.read(path)
+    data = first.dataset
+    out = tmp_path / f"out{path.suffix}"
+    formats.write(data, out, resolution=cases.resolution_of(data), format=first.format)
+    again = formats.read(out).dataset
+    assert again.ids == data.ids
+    assert tuple(again.label_names) == tuple(data.label_names)
+    np.testing.assert_array_equal(again.candidates, data.candidates)
+    assert said(again.votes, again.ids, again.label_names) == said(
+        data.votes, data.ids, data.label_names
+    )
+
+
+@each_layout
+def test_a_saved_mapping_reads_the_same(layout: Layout, tmp_path: Path) -> None:
+    path = layout.write(tmp_path)
+    first = formats.read(path)
+    if first.mapping is None:
+        pytest.skip("tasks state the role of everything in them")
+    first.mapping.save(tmp_path / "mapping.json")
+    again = formats.read(path, ColumnMapping.load(tmp_path / "mapping.json"))
+    assert again.dataset.fingerprint == first.dataset.fingerprint
+    assert again.mapping is not None
+    assert again.mapping.model_dump(exclude={"reasons"}) == first.mapping.model_dump(
+        exclude={"reasons"}
+    )
+
+
+@each_layout
+def test_one_row_per_item_keeps_the_votes(layout: Layout, tmp_path: Path) -> None:
+    data = formats.read(layout.write(tmp_path)).dataset
+    for kind in ("csv", "jsonl", "parquet"):
+        path = formats.write(data, tmp_path / f"items.{kind}", per_item=True)
+        again = formats.read(path).dataset
+        assert again.ids == data.ids
+        assert sorted(again.label_names) == sorted(data.label_names)
+        assert said(again.votes, again.ids, again.label_names) == said(
+            data.votes, data.ids, data.label_names
+        )
+
+
+RATED = (
+    (layouts.rater_rows_one_hot, lambda who: who[1:]),
+    (layouts.rater_rows_sets, str),
+    (layouts.worker_task_label, str),
+    (layouts.long_with_value, str),
+    (layouts.annotator_columns, lambda who: f"annotator_{who[1:]}"),
+    (layouts.keyed_by_source, str),
+)
+
+
+@pytest.mark.parametrize(("make", "name"), RATED, ids=[make.__name__ for make, _ in RATED])
+def test_votes_are_who_said_what(make: Any, name: Any, tmp_path: Path) -> None:
+    data = formats.read(make().write(tmp_path)).dataset
+    by_text = {item.text: item for item in layouts.crowd()}
+    items = {item.id: item for item in layouts.crowd()}
+    assert data.votes is not None
+    for row, key in enumerate(data.ids):
+        item = items.get(key)
+        if item is None:
+            assert data.display is not None
+            item = by_text[data.display["text.context"][row]]
+        for j, label in enumerate(data.label_names):
+            yes = sorted(name(who) for who, names in item.answers.items() if label in names)
+            no = sorted(name(who) for who, names in item.answers.items() if label not in names)
+            found = data.votes.offered_by(row, j)
+            assert (sorted(found[0]), sorted(found[1])) == (yes, no)
+
+
+def test_ids_dates_and_constants_are_no_features(tmp_path: Path) -> None:
+    rows = ["worker_id,created_at,version,x,conv_id,hash,label_a,label_b"]
+    rows += [f"{i * 7},{1.6e9 + i},2,{i % 7 / 7},{i},{i * 99:x},{i % 2},1" for i in range(30)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    assert formats.read(path).dataset.feature_names == ("x",)
+
+
+def test_numbers_that_may_be_categories_are_asked_about(tmp_path: Path) -> None:
+    rows = ["id,region,x,y,label_a,label_b"]
+    rows += [f"{i},{i % 4},{i / 7},{i / 3},{i % 2},1" for i in range(60)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    problems = formats.read(path).dataset.check()
+    assert any("categories" in one.message and "region (4" in str(one.value) for one in problems)
+
+
+def test_a_grid_of_unknown_names_is_asked_about(tmp_path: Path) -> None:
+    rows = ["id,text,anna_sea,anna_sun,bob_sea,bob_sun"]
+    rows += [f"{i},words of item {i},{i % 2},1,{i % 3 % 2},0" for i in range(30)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    first = formats.read(path)
+    assert (first.dataset.n_labels, first.dataset.votes) == (4, None)
+    assert any("--row people" in one.fix for one in first.problems)
+    data = formats.read(path, ColumnMapping(row="people")).dataset
+    assert (data.n_labels, data.votes and data.votes.sources) == (2, ("anna", "bob"))
+
+
+def test_repeated_ids_without_a_rater_are_asked_about(tmp_path: Path) -> None:
+    rows = ["id,text,labels"]
+    rows += [f"{i // 2},item {i // 2} has words in it,{'ab'[i % 2]};c" for i in range(30)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    with pytest.raises(DatasetError, match="what is one row") as caught:
+        formats.read(path)
+    assert len(caught.value.problems) == 1
+    assert "--row view" in caught.value.problems[0].fix
+    data = formats.read(path, ColumnMapping(row="view")).dataset
+    assert data.votes is not None
+    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (15, 3, 2)
+    found = CliRunner().invoke(app, ["check", str(path), "--row", "view", "--json"])
+    assert json.loads(found.stdout)["summary"]["n_sources"] == 2
+
+
+def test_probabilities_of_models_are_votes_and_stay_in_the_export(tmp_path: Path) -> None:
+    path = layouts.model_probabilities().write(tmp_path)
+    data = formats.read(path).dataset
+    assert data.votes is not None
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    j = data.label_names.index("joy")
+    for i, row in enumerate(rows):
+        yes, no = data.votes.offered_by(i, j)
+        assert yes == [m for m in data.votes.sources if float(row[f"{m}_joy"]) >= 0.5]
+        assert len(yes) + len(no) == 3
+    out = formats.write(data, tmp_path / "b.csv", resolution=cases.resolution_of(data))
+    with out.open() as file:
+        kept = list(csv.DictReader(file))
+    assert [row["model_a_joy"] for row in kept] == [row["model_a_joy"] for row in rows]
+
+
+def test_rows_of_raters_stay_rows_of_raters(tmp_path: Path) -> None:
+    path = layouts.rater_rows_one_hot().write(tmp_path)
+    data = formats.read(path).dataset
+    resolution = cases.resolution_of(data)
+    out = formats.write(data, tmp_path / "b.csv", resolution=resolution)
+    given, written = path.read_text().splitlines(), out.read_text().splitlines()
+    assert len(given) == len(written)
+    assert all(new.startswith(old) for old, new in zip(given, written, strict=True))
+    for row in csv.DictReader(written):
+        i = data.row_of[row["id"]]
+        assert [int(row[f"resolved_{x}"]) for x in data.label_names] == resolution.labels[
+            i
+        ].tolist()
+
+
+@each_layout
+def test_mutated_files_are_read_or_refused(layout: Layout, tmp_path: Path) -> None:
+    path = layout.write(tmp_path)
+    survive(formats.read, path.read_bytes(), path, MUTATIONS)
+
+
+def test_a_dense_table_of_mostly_zeros_in_a_mat_file_is_read_as_sparse(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    data = (rng.random((400, 2000)) < 0.01) * rng.random((400, 2000))
+    labels = (rng.random((6, 400)) < 0.3).astype(float)
+    path = tmp_path / "dense.mat"
+    savemat(path, {"data": data, "target": labels, "partial_labels": labels}, do_compression=True)
+    assert data.nbytes > 20 * path.stat().st_size
+    found = CliRunner().invoke(app, ["check", str(path), "--json"])
+    assert found.exit_code == 0
+    summary = json.loads(found.stdout)["summary"]
+    assert (summary["n_instances"], summary["n_features"], summary["n_labels"]) == (400, 2000, 6)
+    assert summary["sparse"]
+    np.testing.assert_array_equal(
+        formats.read(path).dataset.features.toarray(), data.astype(np.float32)
+    )
+
+
+def test_without_features_a_run_goes_by_votes_and_labels_alone(tmp_path: Path) -> None:
+    data = formats.read(layouts.worker_task_label().write(tmp_path)).dataset
+    trainer = PlainTrainer(PlainConfig.preset("studio", epochs=2))
+    events = list(trainer.epochs(data))
+    assert events[0].kind == "run_started"
+    assert events[0].config.alpha == 0
+    offered = data.candidates > 0
+    assert data.votes is not None
+    votes = (data.votes.n_yes / np.maximum(data.votes.n_asked, 1))[offered]
+    assert np.corrcoef(votes, trainer.confidences[offered])[0, 1] > 0.5
+
+
+def test_wide_json_lines_are_read_alike_by_both_parsers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    records = [
+        {
+            "id": f"i{i}",
+            "text": "2020-01-01",
+            **{f"feature_{j}": 0 for j in range(120)},
+            "label_a": i % 2,
+        }
+        for i in range(80)
+    ]
+    for record in records:
+        record["feature_3"] = float(rng.random()) if record["id"] > "i6" else 0
+    path = tmp_path / "wide.jsonl"
+    path.write_text(layouts.lines(records))
+    assert wide_table(path) is not None
+    fast = formats.read(path).dataset
+    path.write_text(layouts.lines([*records[:-1], {**records[-1], "more": [1, {"a": 2}]}]))
+    assert wide_table(path) is None
+    slow = formats.read(path).dataset
+    np.testing.assert_array_equal(cases.dense(fast.features), cases.dense(slow.features))
+    assert (fast.ids, fast.label_names) == (slow.ids, slow.label_names)
+    assert fast.display is not None
+    assert fast.display["text"][0] == "2020-01-01"
+
+
+def test_findings_of_many_rows_are_one_line() -> None:
+    listed = [Problem("must hold", "Fix.", row=i) for i in range(20)]
+    rest = Problem("… and 80 more: must hold", "Fix.", count=80, repeats="must hold")
+    (one,) = grouped([*listed, rest])
+    assert (one.count, one.row, one.message) == (100, "0, 1, 2 …", "must hold")
+    alone = Problem("other", "Fix.", row=3)
+    assert grouped([alone]) == [alone]
+
+
+KNOWN = {
+    "goemotions_dev.tsv": (5426, 28, 0, True),
+    "convabuse_train.csv": (2501, 17, 8, True),
+    "lewidi_varierr_dev.json": (50, 3, 4, True),
+    "fsd_train_noisy.csv": (19815, 80, 0, False),
+    "YeastBP.mat": (6139, 217, 0, True),
+}
+
+
+@pytest.mark.skipif(not STRANGERS.is_dir(), reason="the files of strangers are not here")
+@pytest.mark.parametrize("name", KNOWN)
+def test_real_files_are_read_without_a_mapping(name: str) -> None:
+    data = formats.read(STRANGERS / name).dataset
+    n_sources = 0 if data.votes is None else data.votes.n_sources
+    assert (data.n_instances, data.n_labels, n_sources, data.has_features) == KNOWN[name]
+
+
+def main(n: int) -> None:
+    import resource
+    import tempfile
+    import time
+
+    for make in MADE:
+        with tempfile.TemporaryDirectory() as folder:
+            path = make().write(Path(folder))
+            start = time.perf_counter()
+            outcomes = survive(formats.read, path.read_bytes(), path, n)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            seconds = time.perf_counter() - start
+            print(make.__name__, dict(outcomes), f"{seconds:.0f} s, peak {peak} MB", flush=True)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
