@@ -13,7 +13,6 @@ from plain_app.components.links import DATA
 from plain_app.components.login import LONGEST as LONGEST_NAME
 from plain_app.components.login import known_person, require_login
 from plain_app.components.steps import draw_steps
-from plain_app.components.tour import draw_tour
 from plain_app.server import readiness
 from plain_app.server.launcher import DEMO_NAME
 from plain_app.services import runs
@@ -25,6 +24,7 @@ from plain_app.services.workspace import (
     list_datasets,
     list_runs,
 )
+from plain_app.widgets.tour import draw_tour
 
 HERE = Path(__file__).parent
 OPENED = "frame.opened"

@@ -12,10 +12,10 @@ from plain_app.charts import ego
 from plain_app.components.cards import HEAD, PICTURE_ROW, ROW, cell_table, chosen_rows
 from plain_app.components.evidence_part import draw_evidence
 from plain_app.components.links import open_in_review
-from plain_app.components.scatter import mark
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 from plain_app.services.sources import offered_text
+from plain_app.widgets.scatter import mark
 
 WRITTEN, LABEL, CELL = "explore.written", "explore.label", "explore.cell.{}"
 ABOUT = ("Why this confidence", "Neighbours")

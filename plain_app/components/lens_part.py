@@ -12,9 +12,9 @@ from plain_app.components import links
 from plain_app.components.cards import Figure, cell_table, chosen_rows, counted, figure_row
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.plot import plot
-from plain_app.components.sliders import last_move, sliders
 from plain_app.services import lens, runs
 from plain_app.services.lens import Desk, Places, Seen
+from plain_app.widgets.sliders import last_move, sliders
 
 PANEL, PLACES, ANSWERED, MOVED = "tune.sliders", "tune.places", "tune.answered", "tune.moved"
 INSTANCE, CELLS = "tune.instance", "tune.cells"

@@ -8,12 +8,12 @@ from plain_app import state
 from plain_app.components.cards import counted, listed
 from plain_app.components.instance_card import draw_instance, instance_rows, open_instance
 from plain_app.components.links import open_in_review
-from plain_app.components.scatter import scatter
-from plain_app.components.sliders import last_move, sliders
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 from plain_app.services.lens import Slider
 from plain_app.services.maps import Colour, Lasso
+from plain_app.widgets.scatter import scatter
+from plain_app.widgets.sliders import last_move, sliders
 
 COLOURS = {
     "confidence": "Confidence in a label",

@@ -11,11 +11,11 @@ from plain_app.charts.reliability import reliability_option
 from plain_app.components.cards import cell_table, counted
 from plain_app.components.links import open_in_review
 from plain_app.components.plot import plot
-from plain_app.components.scatter import mark, scatter
-from plain_app.components.sliders import last_move, sliders
 from plain_app.services import histories, runs
 from plain_app.services.lens import Slider
 from plain_app.services.runs import Story
+from plain_app.widgets.scatter import mark, scatter
+from plain_app.widgets.sliders import last_move, sliders
 
 CHART = 250
 TALL = 380

@@ -1,6 +1,6 @@
 """What the browser's review desk asks for between reruns: questions, previews, answers to keep.
 
-The desk is `components/review/desk.js`; its requests come in through `plain_app.server.routes`.
+The desk is `widgets/desk/desk.js`; its requests come in through `plain_app.server.routes`.
 """
 
 from collections.abc import Sequence

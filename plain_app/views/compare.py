@@ -17,9 +17,9 @@ from plain_app.components.errors import error_guard
 from plain_app.components.lens_part import MAX_PICTURE
 from plain_app.components.links import DATA, TRAIN
 from plain_app.components.plot import plot
-from plain_app.components.scatter import scatter
 from plain_app.services import compare, explore, runs
 from plain_app.services.compare import MAX_COMPARED, Subject
+from plain_app.widgets.scatter import scatter
 
 OF, AWAITED, JOINING = "compare.of", "compare.awaited", "compare.joining"
 VARIANTS = "compare.variant"

@@ -1,6 +1,6 @@
 """Review: a person answers few questions, the engine settles many.
 
-The desk (`components.review`) asks and stores by itself; this page chooses what it asks, and draws
+The desk (`widgets.desk`) asks and stores by itself; this page chooses what it asks, and draws
 beneath it what the answers did. All of it is one fragment, rerun a moment after the last answer.
 """
 
@@ -15,13 +15,13 @@ from plain_app.components.choices import Choice, answered, ask, ask_in_address, 
 from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
-from plain_app.components.review import review_desk
 from plain_app.components.review_parts import PARTS
 from plain_app.components.switch import switch
 from plain_app.server import tokens
 from plain_app.server.access import BROWSER
 from plain_app.services import explore, review
 from plain_app.services.workspace import list_annotators
+from plain_app.widgets.desk import review_desk
 
 ORDERS = {
     "worth": "What settles most",

@@ -26,7 +26,7 @@ from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph
 from core.store import Workspace, files
-from plain_app.components.tour import STOPS
+from plain_app.widgets.tour import STOPS
 
 WAIT = 60_000
 BURNING = {"epochs": 10_000}  # ended by hand

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
 from core.store import RunState, Workspace
-from plain_app.components.tour import STOPS
+from plain_app.widgets.tour import STOPS
 
 pytestmark = pytest.mark.e2e
 HOSTILE = (
