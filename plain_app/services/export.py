@@ -186,7 +186,17 @@ def provenance(made: Outcome) -> dict[str, Any]:
     )
 
 
-def write(made: Outcome, path: Path, format: str, *, force: bool = False) -> Path:
+def has_several_rows_per_item(made: Outcome) -> bool:
+    """Whether the rows of the file are views of its items, or single labels, not the items."""
+    original = made.results.dataset.original
+    if original is None:
+        return False
+    return original.mapping.row == "view" or original.mapping.layout == "long"
+
+
+def write(
+    made: Outcome, path: Path, format: str, *, force: bool = False, per_item: bool = False
+) -> Path:
     """Write the file and its record, as `plain export` does."""
     if not path.parent.is_dir():
         raise ExportError("There is no such folder.", str(path.parent), "Make it first.")
@@ -199,6 +209,7 @@ def write(made: Outcome, path: Path, format: str, *, force: bool = False) -> Pat
             format=format,
             mapping=made.results.mapping,
             force=force,
+            per_item=per_item,
         )
 
 
@@ -208,10 +219,18 @@ def allowed_folders() -> list[str] | None:
     return None if stated is None else list(json.loads(stated))
 
 
-def write_below(made: Outcome, folder: str, name: str, format: str, *, force: bool = False) -> Path:
+def write_below(
+    made: Outcome,
+    folder: str,
+    name: str,
+    format: str,
+    *,
+    force: bool = False,
+    per_item: bool = False,
+) -> Path:
     """Write the file into a folder that somebody typed; on a shared server only into one below
     those its operator allowed, wherever links and dots in it lead."""
-    return write(made, _allowed(folder) / name, format, force=force)
+    return write(made, _allowed(folder) / name, format, force=force, per_item=per_item)
 
 
 def _allowed(folder: str) -> Path:
@@ -228,10 +247,10 @@ def _allowed(folder: str) -> Path:
     return target
 
 
-def packed(made: Outcome, name: str, format: str) -> bytes:
+def packed(made: Outcome, name: str, format: str, *, per_item: bool = False) -> bytes:
     """Return file, record and whatever the format puts beside them, as one ZIP."""
     with _folder() as folder:
-        write(made, folder / name, format)
+        write(made, folder / name, format, per_item=per_item)
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(one for one in folder.rglob("*") if one.is_file()):
@@ -239,13 +258,17 @@ def packed(made: Outcome, name: str, format: str) -> bytes:
         return held.getvalue()
 
 
-def preview(made: Outcome, name: str, format: str) -> list[tuple[str, str]]:
+def preview(
+    made: Outcome, name: str, format: str, *, per_item: bool = False
+) -> list[tuple[str, str]]:
     """Return the beginning of every file, made from the first instances only."""
-    return _preview(made, made.asked, name, format)
+    return _preview(made, made.asked, name, format, per_item)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
-def _preview(_made: Outcome, asked: Asked, name: str, format: str) -> list[tuple[str, str]]:
+def _preview(
+    _made: Outcome, asked: Asked, name: str, format: str, per_item: bool
+) -> list[tuple[str, str]]:
     made = _made
     few = made._replace(
         results=made.results._replace(dataset=_head(made.results.dataset)),
@@ -258,6 +281,7 @@ def _preview(_made: Outcome, asked: Asked, name: str, format: str) -> list[tuple
             format=format,
             mapping=few.results.mapping,
             resolution=few.resolution,
+            per_item=per_item,
         )
         found = sorted(one for one in folder.rglob("*") if one.is_file())
         return [(str(path.relative_to(folder)), _text(path)) for path in found]

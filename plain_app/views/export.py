@@ -56,6 +56,7 @@ NEW = Choice(
 FOLDER = Choice(
     "export.folder", "A folder of this machine", (), "", "text", longest=1000, width=330
 )
+PER_ITEM = "export.per_item"
 FORCE = Choice(
     "export.force", "Replace", (), False, "toggle", help="Overwrite a file of this name."
 )
@@ -204,9 +205,14 @@ def _draw_file(made: Outcome) -> None:
         )
         format_ = answers["export.format"]
         name = f"{Path(answers['export.name']).name or 'clean'}{known[format_]}"
+        per_item = export.has_several_rows_per_item(made) and st.checkbox(
+            "One row per item",
+            key=PER_ITEM,
+            help="Not the rows of the file, one per person; who said what is in one column.",
+        )
         st.download_button(
             "Download",
-            data=lambda: export.packed(made, name, format_),
+            data=lambda: export.packed(made, name, format_, per_item=per_item),
             file_name=f"{Path(name).stem}.zip",
             mime="application/zip",
             key="export.download",
@@ -225,7 +231,8 @@ def _draw_file(made: Outcome) -> None:
                 st.code(told, language=None, height=360)
     _draw_written()
     with error_guard("export.preview"):
-        draw_files(export.preview(made, name, format_), "export.preview")
+        shown = export.preview(made, name, format_, per_item=per_item)
+        draw_files(shown, "export.preview")
 
 
 def _draw_folder(made: Outcome, name: str, format_: str) -> None:
@@ -258,8 +265,9 @@ def on_write(made: Outcome, name: str, format_: str, default: str) -> None:
     """Write the file where the form says, or say why not."""
     folder = str(state.recall("export.folder", default))
     force = bool(state.recall("export.force"))
+    per_item = export.has_several_rows_per_item(made) and bool(state.recall(PER_ITEM))
     try:
-        written = export.write_below(made, folder, name, format_, force=force)
+        written = export.write_below(made, folder, name, format_, force=force, per_item=per_item)
     except PlainError as error:
         state.remember("export.told", (error.title, error.detail, error.hint))
     else:

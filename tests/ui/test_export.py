@@ -191,6 +191,30 @@ def test_an_uploaded_file_comes_out_with_its_own_columns(stage, tmp_path, name, 
     assert preview[0][1].splitlines() == [one[:400] for one in out[:4]]
 
 
+def test_rows_of_views_come_out_as_they_came_or_one_row_per_item(stage):
+    views = [
+        f"i{i:02},text {i % 5} of item {i},r{who},{'a;b' if (i + who) % 3 else 'b'}"
+        for i in range(20)
+        for who in range(3)
+    ]
+    content = "\n".join(["id,text,rater,labels", *views, ""])
+    staged = data.stage(io.BytesIO(content.encode()), "views.csv")
+    dataset = data.load(data.store(data.read_staged(staged, None).dataset, "views.csv"))
+    run_id = finished_run(
+        stage.space, dataset, instance_graph=near_rows(dataset.features.toarray())
+    )
+    app = open_export(run_id)
+    assert not app.exception
+    app.checkbox(key="export.per_item").check().run()
+    assert not app.exception
+    made = export.outcome(run_id, Threshold(), False)
+    for per_item, n in ((False, len(views)), (True, 20)):
+        held = zipfile.ZipFile(
+            io.BytesIO(export.packed(made, "clean.csv", "csv", per_item=per_item))
+        )
+        assert len(held.read("clean.csv").decode().splitlines()) == 1 + n
+
+
 def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
     (tmp_path / "clean.csv").mkdir()
     (tmp_path / "clean.csv" / "mine.txt").write_text("mine")
