@@ -8,6 +8,7 @@ import streamlit as st
 from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.charts import distinct, short
+from plain_app.components.cards import text_caption
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA
 from plain_app.components.login import LONGEST as LONGEST_NAME
@@ -42,10 +43,6 @@ STYLE = """<style>
   text-overflow: ellipsis}
 .figures b {font-size: clamp(1.05rem, 2.1cqi, 1.3rem); font-weight: 500; white-space: nowrap;
   font-variant-numeric: tabular-nums}
-.files span {font-size: .8rem; opacity: .7}
-.files pre {margin: .2rem 0 .8rem; padding: .6rem .8rem; font-family: monospace;
-  font-size: .8rem; overflow: auto; background: rgba(128, 128, 128, .1);
-  border-radius: .4rem}
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
 .st-key-login {padding-top: 18vh}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
@@ -164,7 +161,7 @@ def _draw_annotator(names: Sequence[str]) -> None:
         disabled=is_known,
     )
     if others := [name for name in names if name != state.current().annotator][:MAX_NAMED]:
-        st.text(f"Decided here: {', '.join(others)}")
+        text_caption(f"Decided here: {', '.join(others)}")
 
 
 main()

@@ -4,7 +4,7 @@ The only user of `st.session_state`. Holds ids, never arrays. The choices of the
 in the address, so a link, a reload or a second tab opens the same.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
@@ -110,6 +110,12 @@ def recall(key: str, default: Any = None) -> Any:
 def remember(key: str, value: Any) -> None:
     """Keep a small value for this session, or set a widget that is not drawn yet."""
     st.session_state[key] = value
+
+
+def remember_all(values: Mapping[str, Any]) -> None:
+    """Keep small values, or set widgets."""
+    for key, value in values.items():
+        remember(key, value)
 
 
 def forget(*keys: str) -> None:

@@ -137,3 +137,9 @@ def figures(app) -> dict[str, str]:
     drawn = "".join(str(one.proto.body) for one in app.get("html"))
     found = re.findall(r"<span>([^<]*)</span><b>([^<]*)</b>", drawn)
     return {unescape(name): unescape(value) for name, value in found}
+
+
+def opened(app, key: str, is_open: bool = True):
+    """Open or close an expander or a popover, which draws what is in it when opened."""
+    app.session_state[key] = is_open
+    return app.run()

@@ -51,7 +51,7 @@ def make_run(folder: Path, dataset: CandidateDataset) -> str:
 
 
 def address(server: Any, run_id: str, annotator: str = "ann", **more: str) -> str:
-    more = {"review.order": "doubtful", **more}  # random cells are blind: nothing to accept
+    more = {"review.order": "Most doubtful", **more}  # random cells are blind: nothing to accept
     extra = "".join(f"&{name}={value}" for name, value in more.items())
     return f"http://127.0.0.1:{server.port}/review?run={run_id}&annotator={annotator}{extra}"
 

@@ -30,17 +30,6 @@ class EvidencePoints(NamedTuple):
     label_votes: tuple[Vote, ...]  # other labels of the own row, strongest first
 
 
-class Span(NamedTuple):
-    """A bar of the waterfall; its ends, and zero, as parts of the width."""
-
-    name: str
-    start: float
-    end: float
-    zero: float
-    colour: str
-    text: str
-
-
 def evidence_points(
     evidence: Evidence, i: int, j: int, eta: float, confidence: float | None
 ) -> EvidencePoints:
@@ -60,25 +49,6 @@ def evidence_points(
         _strongest(scale * np.asarray(evidence.votes, float), i),
         _strongest(scale * np.asarray(evidence.label_votes, float), j),
     )
-
-
-def evidence_spans(points: EvidencePoints) -> list[Span]:
-    """Return the waterfall: each term begins where the last one ended, then their sum."""
-    ends = np.cumsum(points.terms).tolist()
-    low, high = min(0.0, *ends), max(1.0, *ends)
-
-    def span(name: str, start: float, end: float, colour: str, text: str) -> Span:
-        places = ((at - low) / (high - low) for at in (*sorted((start, end)), 0.0))
-        return Span(name, *places, colour, text)
-
-    terms = zip(TERMS, [0.0, *ends], ends, strict=False)
-    return [
-        *(
-            span(name, start, end, SURE if end >= start else DOUBTFUL, signed(end - start))
-            for name, start, end in terms
-        ),
-        span("Sum", 0.0, points.total, NEUTRAL, f"{points.total:.3f}".replace("-", "−")),
-    ]
 
 
 def evidence_option(points: EvidencePoints) -> dict[str, Any]:

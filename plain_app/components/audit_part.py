@@ -3,6 +3,8 @@
 And what is said to a person whose answers look as if given without looking.
 """
 
+from typing import Any
+
 import streamlit as st
 
 from core.review import Audit, Threshold
@@ -12,7 +14,12 @@ from plain_app.components.links import REVIEW
 from plain_app.services import explore, trust
 
 ORDER, AUDIT, USUAL = "review.order", "thirty", "worth"
-FILTERS = ("review.selection", "review.states", "review.by", "review.source", "review.labels")
+NO_FILTERS: dict[str, Any] = {
+    "review.labels": [],
+    "review.states": [],
+    "review.by": "",
+    "review.source": "",
+}
 
 
 def draw_audit_offer(run: RunRow) -> None:
@@ -51,9 +58,8 @@ def _draw_button(found: Audit, key: str) -> None:
 
 def on_audit() -> None:
     """Ask the thirty random cells, of all instances."""
-    state.forget(*FILTERS)
-    state.remember("review.mode", "one")
-    state.remember(ORDER, AUDIT)
+    state.forget("review.selection")
+    state.remember_all({**NO_FILTERS, "review.mode": "one", ORDER: AUDIT})
 
 
 def on_usual() -> None:

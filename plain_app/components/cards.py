@@ -1,5 +1,6 @@
 """Rows of figures, badges of runs, and tables of cells."""
 
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -40,11 +41,9 @@ def figure_row(figures: Sequence[Figure], key: str) -> None:
         st.html(f'<div class="figures">{cells}</div>')
 
 
-def draw_files(files: Sequence[tuple[str, str]], key: str) -> None:
-    """Draw how files begin, by name and text; both are data and stay text."""
-    each = (f"<span>{escape(name)}</span><pre>{escape(text)}</pre>" for name, text in files)
-    with st.container(key=key):
-        st.html(f'<div class="files">{"".join(each)}</div>')
+def text_caption(text: str) -> None:
+    """Draw a caption that holds data: it stays text, whatever Markdown it looks like."""
+    st.caption(re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text))
 
 
 def state_badge(standing: str) -> None:

@@ -11,8 +11,7 @@ from core.store import Decision, RunRow
 from plain_app import state
 from plain_app.components.cards import Figure, cell_table, duration, figure_row
 from plain_app.components.errors import show_error
-from plain_app.components.evidence_tables import evidence_tables
-from plain_app.components.rows import draw_tables
+from plain_app.components.evidence_part import draw_evidence
 from plain_app.components.trust_parts import (
     draw_agreement,
     draw_contradictions,
@@ -84,7 +83,7 @@ def _draw_why(run: RunRow, annotator: str) -> None:
         st.caption("Press e on a candidate to see why it has its confidence.")
         return
     st.text(f"{instance} · {label}")
-    draw_tables(evidence_tables(results, row, column), "review.evidence")
+    draw_evidence(results, row, column, "review.evidence")
 
 
 def _draw_history(run: RunRow, annotator: str) -> None:

@@ -14,8 +14,7 @@ from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
 from plain_app.charts.outcome import outcome_option, outcome_points
 from plain_app.components.audit_part import draw_audit
-from plain_app.components.cards import Figure, cell_table, draw_files, figure_row, listed
-from plain_app.components.choices import Choice, answered, ask, named, one_of
+from plain_app.components.cards import Figure, cell_table, figure_row, listed
 from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard, show_error
 from plain_app.components.links import DATA, TRAIN
@@ -28,38 +27,9 @@ RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
 CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
-RULE = one_of("export.rule", "Keep a candidate by", RULES, kind="buttons")
-AMOUNTS = {
-    RULES[0]: Choice("export.cut", "Confidence of at least", (), 0.5, "slider", width=240),
-    RULES[2]: Choice(
-        "export.precision",
-        "Precision",
-        (),
-        0.95,
-        "slider",
-        help="Keeps as many as it can while their mean confidence stays this high.",
-        limits=(0.5, 1, 0.01),
-        width=240,
-    ),
-    RULES[3]: Choice(
-        "export.top", "Labels per instance", (), 3, "number", limits=(1, 50, 1), width=160
-    ),
-}
-NEW = Choice(
-    "export.new",
-    "Labels that were not offered too",
-    (),
-    False,
-    "toggle",
-    help="Also resolves labels outside the candidates, by the network's prediction.",
-)
-FOLDER = Choice(
-    "export.folder", "A folder of this machine", (), "", "text", longest=1000, width=330
-)
 PER_ITEM = "export.per_item"
-FORCE = Choice(
-    "export.force", "Replace", (), False, "toggle", help="Overwrite a file of this name."
-)
+WHAT = ("removed", "kept", "added")
+KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
 def draw() -> None:
@@ -93,23 +63,35 @@ def _draw_export(run: RunRow) -> None:
 
 
 def _draw_rule(run: RunRow) -> Outcome:
-    rule = answered([RULE])[RULE.name]
-    asked = AMOUNTS.get(rule)
-    answers = ask([RULE, *([asked] if asked else []), NEW], "export.rule_row")
-    new = answers[NEW.name]
-    threshold = _threshold(rule, answers[asked.name] if asked else None)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="export.rule_row"):
+        title = "Keep a candidate by"
+        rule = st.segmented_control(
+            title, RULES, default=RULES[0], required=True, key="export.rule", **KEPT
+        )
+        threshold = _draw_threshold(rule or RULES[0])
+        about = "Also resolves labels outside the candidates, by the network's prediction."
+        new = st.toggle("Labels that were not offered too", key="export.new", help=about, **KEPT)
     if rule == RULES[1]:
         threshold = _draw_cuts(export.outcome(run.id, threshold, new))
     return export.outcome(run.id, threshold, new)
 
 
-def _threshold(rule: str, amount: Any) -> Threshold:
+def _draw_threshold(rule: str) -> Threshold:
+    """Let choose the amount that a rule needs."""
     if rule == RULES[0]:
-        return Threshold(value=amount)
+        title = "Confidence of at least"
+        cut = st.slider(title, 0.0, 1.0, 0.5, 0.01, key="export.cut", width=240, **KEPT)
+        return Threshold(value=cut)
     if rule == RULES[2]:
-        return Threshold(precision=amount)
+        about = "Keeps as many as it can while their mean confidence stays this high."
+        precision = st.slider(
+            "Precision", 0.5, 1.0, 0.95, 0.01, key="export.precision", help=about, width=240, **KEPT
+        )
+        return Threshold(precision=precision)
     if rule == RULES[3]:
-        return Threshold(top_k=int(amount))
+        title = "Labels per instance"
+        top = st.number_input(title, 1, 50, 3, key="export.top", width=160, **KEPT)
+        return Threshold(top_k=top)
     return Threshold()
 
 
@@ -127,6 +109,7 @@ def _draw_cuts(made: Outcome) -> Threshold:
                 "cut": st.column_config.NumberColumn(min_value=0, max_value=1, step=0.01)
             },
             key=CUTS,
+            alt="The confidence from which each label is kept",
         )
     cuts = dict(zip(names, table["cut"].fillna(0.5).tolist(), strict=True))
     return Threshold(per_label={name: cut for name, cut in cuts.items() if cut != 0.5})
@@ -176,16 +159,13 @@ def _draw_charts(made: Outcome) -> None:
 def _draw_differences(made: Outcome) -> None:
     """List cells with the reason for each."""
     names = made.results.dataset.label_names
-    answers = ask(
-        [
-            one_of("export.what", "Cells", ["removed", "kept", "added"], kind="buttons"),
-            one_of("export.label", "Label", [ALL, *names], width=180),
-        ],
-        "export.listed",
-        has_titles=False,
-    )
-    label = answers["export.label"]
-    table, total = export.differences(made, answers["export.what"], None if label == ALL else label)
+    bare: dict[str, Any] = {"label_visibility": "collapsed", **KEPT}
+    with st.container(horizontal=True, vertical_alignment="center", key="export.listed"):
+        what = st.segmented_control(
+            "Cells", WHAT, default=WHAT[0], required=True, key="export.what", **bare
+        )
+        label = st.selectbox("Label", [ALL, *names], key="export.label", width=180, **bare)
+    table, total = export.differences(made, what or WHAT[0], None if label == ALL else label)
     st.caption(f"{total:,} cells{listed(total, len(table))}")
     cell_table(table, "export.cells", CHART - 50, confidence="bar")
 
@@ -196,19 +176,16 @@ def _draw_differences(made: Outcome) -> None:
 def _draw_file(made: Outcome) -> None:
     known = export.formats()
     with st.container(horizontal=True, vertical_alignment="bottom", key="export.file_row"):
-        answers = ask(
-            [
-                Choice("export.format", "Format", named(known), "csv", width=180),
-                Choice("export.name", "Name", (), "clean", "text", longest=100, width=180),
-            ],
-            "export.file",
-        )
-        format_ = answers["export.format"]
-        name = f"{Path(answers['export.name']).name or 'clean'}{known[format_]}"
+        names = list(known)
+        csv = names.index("csv")
+        format_ = st.selectbox("Format", names, csv, key="export.format", width=180, **KEPT)
+        title = st.text_input("Name", "clean", max_chars=100, key="export.name", width=180, **KEPT)
+        name = f"{Path(title).name or 'clean'}{known[format_]}"
         per_item = export.has_several_rows_per_item(made) and st.checkbox(
             "One row per item",
             key=PER_ITEM,
             help="Not the rows of the file, one per person; who said what is in one column.",
+            **KEPT,
         )
         st.download_button(
             "Download",
@@ -231,25 +208,22 @@ def _draw_file(made: Outcome) -> None:
                 st.code(told, language=None, height=360)
     _draw_written()
     with error_guard("export.preview"):
-        shown = export.preview(made, name, format_, per_item=per_item)
-        draw_files(shown, "export.preview")
+        for file, begins in export.preview(made, name, format_, per_item=per_item):
+            st.text(file)
+            st.code(begins, language=None)
 
 
 def _draw_folder(made: Outcome, name: str, format_: str) -> None:
     allowed = export.allowed_folders()
-    where = FOLDER
-    if allowed is not None:
-        where = FOLDER._replace(
-            label="A folder of the server", options=named(allowed), chosen=allowed[0]
+    later: dict[str, Any] = {"on_change": "ignore", **KEPT}  # read when it is written
+    if allowed is None:
+        st.text_input(
+            "A folder of this machine", max_chars=1000, key="export.folder", width=330, **later
         )
-    folder = ask((where, FORCE), "export.where")["export.folder"]
-    st.button(
-        "Write",
-        key="export.write",
-        on_click=on_write,
-        args=(made, name, format_, where.chosen),
-        disabled=not folder,
-    )
+    else:
+        st.selectbox("A folder of the server", allowed, key="export.folder", width=330, **later)
+    st.toggle("Replace", key="export.force", help="Overwrite a file of this name.", **later)
+    st.button("Write", key="export.write", on_click=on_write, args=(made, name, format_))
 
 
 def _draw_written() -> None:
@@ -261,9 +235,9 @@ def _draw_written() -> None:
         show_error(PlainError(*told), "export.refused")
 
 
-def on_write(made: Outcome, name: str, format_: str, default: str) -> None:
+def on_write(made: Outcome, name: str, format_: str) -> None:
     """Write the file where the form says, or say why not."""
-    folder = str(state.recall("export.folder", default))
+    folder = str(state.recall("export.folder") or "")
     force = bool(state.recall("export.force"))
     per_item = export.has_several_rows_per_item(made) and bool(state.recall(PER_ITEM))
     try:

@@ -4,14 +4,14 @@ The desk (`widgets.desk`) asks and stores by itself; this page chooses what it a
 beneath it what the answers did. All of it is one fragment, rerun a moment after the last answer.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
-from plain_app.components.audit_part import draw_audit, draw_habits
-from plain_app.components.choices import Choice, answered, ask, ask_in_address, named
+from plain_app.components.audit_part import NO_FILTERS, ORDER, draw_audit, draw_habits
 from plain_app.components.empty import draw_lost, empty_state
 from plain_app.components.errors import error_guard
 from plain_app.components.links import DATA, TRAIN
@@ -36,10 +36,11 @@ ORDERS = {
     "thirty": "Thirty at random, for an audit",
 }
 STATES = ("open", "settled", "decided", "unsure")
-MODES = [("one", "One instance"), ("same", "Same question")]
-MODE = Choice("review.mode", "Mode", MODES, "one", "buttons")
+MODES = {"one": "One instance", "same": "Same question"}
 SELECTION, WHY = "review.selection", "review.why"
-FILTERS = ("review.states", "review.by", "review.source")  # of those under More
+IN_MORE = {"review.states": "State", "review.by": "Decided by", "review.source": "Offered by"}
+MAX_NAME = 60  # characters of an option
+MAX_COLUMNS = 6  # of the data, shown with an instance until others are chosen
 
 
 def draw() -> None:
@@ -115,86 +116,93 @@ def _draw_review(run: RunRow, annotator: str) -> None:
 def _draw_tools(run: RunRow) -> dict[str, Any]:
     """Draw order and filters; return what the desk shall ask."""
     results = explore.explored(run.id)
-    more = _more(run, results)
+    votes = results.dataset.votes
+    orders = [one for one in ORDERS if one != "disagree" or votes]
     with st.container(
         horizontal=True, vertical_alignment="bottom", gap="small", key="review.tools"
     ):
-        answers = ask_in_address(_asked(results), "review.asked") | answered(more)
+        mode = st.segmented_control(
+            "Mode",
+            list(MODES),
+            format_func=MODES.__getitem__,
+            default="one",
+            required=True,
+            key="review.mode",
+            bind="query-params",
+        )
+        order = st.selectbox(
+            "Order",
+            orders,
+            format_func=ORDERS.__getitem__,
+            key=ORDER,
+            disabled=mode == "same",
+            width=220,
+            bind="query-params",
+        )
+        labels = st.multiselect(
+            "Labels",
+            results.dataset.label_names,
+            key="review.labels",
+            placeholder="all",
+            width=200,
+            bind="query-params",
+        )
         with st.popover(
             "More", icon=":material/tune:", key="review.more", on_change="rerun"
         ) as box:
             if box.open:
-                _draw_more(more)
-        _draw_filters([one for one in more if one.name in FILTERS and answers[one.name]])
+                _draw_more(run, results)
+        filters = _filters(run, results)
+        _draw_unfilter([name for name in IN_MORE if filters[name]])
         _draw_selection()
     query = {
-        "mode": answers["review.mode"],
-        "order": answers["review.order"],
-        "labels": answers["review.labels"],
+        "mode": mode,
+        "order": order,
+        "labels": labels,
         "selection": state.recall(SELECTION),
-        "states": answers["review.states"],
-        "annotator": answers["review.by"],
-        "columns": answers.get("review.columns"),
-        "source": answers.get("review.source"),
-        "show_random": not answers["review.blind_random"],
+        "states": filters["review.states"],
+        "annotator": filters["review.by"],
+        "columns": state.recall("review.columns"),
+        "source": filters["review.source"],
+        "show_random": not state.recall("review.blind_random", True),
     }
     return {name: value for name, value in query.items() if value}
 
 
-def _asked(results: explore.Explored) -> list[Choice]:
-    is_same = answered([MODE])[MODE.name] == "same"
-    names = results.dataset.label_names
-    orders = [one for one in ORDERS.items() if one[0] != "disagree" or results.dataset.votes]
-    return [
-        MODE,
-        Choice("review.order", "Order", orders, "worth", is_fixed=is_same, width=190),
-        Choice(
-            "review.labels", "Labels", named(names), [], "several", placeholder="all", width=160
-        ),
-    ]
-
-
-def _more(run: RunRow, results: explore.Explored) -> list[Choice]:
-    people = [("", "anyone"), *named(list_annotators(run.fingerprint))]
-    columns = results.text_columns
-    more = [
-        Choice(
-            "review.states",
-            "State of the cells",
-            named(STATES),
-            [],
-            "pills",
-            help="Open ones are asked by default.",
-        ),
-        Choice("review.by", "Decided by", people),
-        Choice(
-            "review.blind",
-            "Blind",
-            (),
-            False,
-            "toggle",
-            help="Hides confidences until you have answered, so that they cannot sway you.",
-        ),
-        Choice(
-            "review.blind_random",
-            "Random cells blind",
-            (),
-            True,
-            "toggle",
-            help="What is drawn at random for the estimates is asked before anything is shown.",
-        ),
-    ]
+def _draw_more(run: RunRow, results: explore.Explored) -> None:
+    """Draw the filters and habits of the desk that are rarely changed."""
+    kept: dict[str, Any] = {"persist_state": "session"}
+    st.pills(
+        "State of the cells",
+        STATES,
+        selection_mode="multi",
+        key="review.states",
+        help="Open ones are asked by default.",
+        **kept,
+    )
+    people = ["", *list_annotators(run.fingerprint)]
+    st.selectbox("Decided by", people, format_func=_or("anyone"), key="review.by", **kept)
     if (votes := results.dataset.votes) is not None:
-        offered = [("", "any source"), *named(votes.sources)]
-        more.insert(2, Choice("review.source", "Offered by", offered))
+        sources = ["", *votes.sources]
+        named = _or("any source")
+        st.selectbox("Offered by", sources, format_func=named, key="review.source", **kept)
+    st.toggle(
+        "Blind",
+        key="review.blind",
+        help="Hides confidences until you have answered, so that they cannot sway you.",
+        **kept,
+    )
+    st.toggle(
+        "Random cells blind",
+        True,
+        key="review.blind_random",
+        help="What is drawn at random for the estimates is asked before anything is shown.",
+        **kept,
+    )
+    columns = results.text_columns
     if len(columns) > 1:
-        shown = Choice("review.columns", "Columns shown", named(columns), columns[:6], "several")
-        more.append(shown)
-    return more
-
-
-def _draw_more(more: list[Choice]) -> None:
-    ask(more, "review.filters", side_by_side=False)
+        shown = columns[:MAX_COLUMNS]
+        st.multiselect("Columns shown", columns, shown, key="review.columns", **kept)
     st.slider(
         "Asked of two people",
         0,
@@ -208,21 +216,41 @@ def _draw_more(more: list[Choice]) -> None:
     )
 
 
+def _or(none: str) -> Callable[[str], str]:
+    """Return how an option is called, if one of them is to leave it open."""
+    return lambda option: option[:MAX_NAME] or none
+
+
+def _filters(run: RunRow, results: explore.Explored) -> dict[str, Any]:
+    """Return what is chosen under More, as far as this run knows it."""
+    votes = results.dataset.votes
+    known = {
+        "review.states": STATES,
+        "review.by": list_annotators(run.fingerprint),
+        "review.source": votes.sources if votes else (),
+    }
+    chosen = {name: state.recall(name, NO_FILTERS[name]) for name in known}
+    states = [one for one in chosen.pop("review.states") if one in STATES]
+    return {name: one if one in known[name] else "" for name, one in chosen.items()} | {
+        "review.states": states
+    }
+
+
 def on_overlap() -> None:
     """Store the share for everyone in this workspace."""
     review.set_overlap(state.recall("review.overlap", 0) / 100)
 
 
-def _draw_filters(active: list[Choice]) -> None:
+def _draw_unfilter(active: list[str]) -> None:
     """Say that something under More leaves cells out, and offer to take it back."""
     if active:
         st.button(
-            " and ".join(one.label.lower() for one in active).capitalize(),
+            " and ".join(IN_MORE[name].lower() for name in active).capitalize(),
             key="review.unfilter",
             icon=":material/close:",
             help="Chosen under More; press to ask about all open cells again",
-            on_click=state.forget,
-            args=tuple(one.name for one in active),
+            on_click=state.remember_all,
+            args=({name: NO_FILTERS[name] for name in active},),
         )
 
 

@@ -117,7 +117,7 @@ def kills(browser: Browser) -> None:
 def five(browser: Browser) -> None:
     """Five people in five browsers, 200 answers each, all at once."""
     # In other orders the answers of one settle what the next would be asked, until nothing is left.
-    order = {"review.order": "audit"}
+    order = {"review.order": "Random, for the estimates"}
     with opened(browser, "person-0", **order) as (server, run_id, first):
         pages = [first]
         for at in range(1, PEOPLE):

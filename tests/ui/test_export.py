@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from app_stages import figures
+from app_stages import figures, opened
 from finished_run import finished_run, near_rows
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -45,12 +45,6 @@ def open_export(run_id: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=30)
     app.query_params["run"] = run_id
     return app.run().switch_page("views/export.py").run()
-
-
-def choose(app: AppTest, name: str, value: object) -> None:
-    """Choose something as its component does: AppTest cannot press in components."""
-    app.session_state[name] = value
-    app.run()
 
 
 @pytest.mark.parametrize("format_", FORMATS)
@@ -106,7 +100,7 @@ def test_merged_labels_are_one_label_in_the_export(stage, run_id):
 @pytest.mark.parametrize("rule", ["Cut per label", "Precision target", "Top of each instance"])
 def test_every_rule_draws(stage, run_id, rule):
     app = open_export(run_id)
-    choose(app, "export.rule", rule)
+    app.segmented_control(key="export.rule").set_value(rule).run()
     assert not app.exception
     assert not app.error
 
@@ -114,7 +108,7 @@ def test_every_rule_draws(stage, run_id, rule):
 def test_a_higher_cut_removes_more_at_once(stage, run_id):
     app = open_export(run_id)
     before = int(figures(app)["removed"].replace(",", ""))
-    choose(app, "export.cut", 0.9)
+    app.slider(key="export.cut").set_value(0.9).run()
     assert not app.exception
     assert int(figures(app)["removed"].replace(",", "")) > before
 
@@ -136,15 +130,15 @@ def test_the_download_holds_the_file_and_its_record(stage, run_id):
 
 def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_path):
     app = open_export(run_id)
-    choose(app, "export.elsewhere", True)
-    choose(app, "export.folder", str(tmp_path))
+    opened(app, "export.elsewhere")
+    app.text_input(key="export.folder").set_value(str(tmp_path)).run()
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").exists()
     (tmp_path / "clean.csv").write_text("precious")
     app.button(key="export.write").click().run()
     assert not app.exception
     assert (tmp_path / "clean.csv").read_text() == "precious"
-    choose(app, "export.force", True)
+    app.toggle(key="export.force").set_value(True).run()
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").read_text() != "precious"
 
@@ -219,9 +213,9 @@ def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
     (tmp_path / "clean.csv").mkdir()
     (tmp_path / "clean.csv" / "mine.txt").write_text("mine")
     app = open_export(run_id)
-    choose(app, "export.elsewhere", True)
-    choose(app, "export.folder", str(tmp_path))
-    choose(app, "export.force", True)
+    opened(app, "export.elsewhere")
+    app.text_input(key="export.folder").set_value(str(tmp_path)).run()
+    app.toggle(key="export.force").set_value(True).run()
     app.button(key="export.write").click().run()
     assert not app.exception
     assert any("folder" in one.value for one in app.text)
@@ -230,8 +224,8 @@ def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
 
 def test_a_folder_that_is_not_there_is_a_message(stage, run_id, tmp_path):
     app = open_export(run_id)
-    choose(app, "export.elsewhere", True)
-    choose(app, "export.folder", str(tmp_path / "nowhere"))
+    opened(app, "export.elsewhere")
+    app.text_input(key="export.folder").set_value(str(tmp_path / "nowhere")).run()
     app.button(key="export.write").click().run()
     assert not app.exception
     assert any("no such folder" in one.value for one in app.text)
@@ -268,12 +262,12 @@ def test_the_page_offers_the_allowed_folders_and_nothing_without_them(
 ):
     monkeypatch.setenv(launcher.EXPORT_FOLDERS, json.dumps([str(tmp_path)]))
     app = open_export(run_id)
-    choose(app, "export.elsewhere", True)
+    opened(app, "export.elsewhere")
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").exists()
     monkeypatch.setenv(launcher.EXPORT_FOLDERS, "[]")
     app = open_export(run_id)
-    choose(app, "export.elsewhere", True)
+    opened(app, "export.elsewhere")
     assert not [one for one in app.button if one.key == "export.write"]
     assert not app.exception
 
@@ -319,7 +313,7 @@ def test_after_an_audit_it_says_how_right_what_the_rule_keeps_is(stage, run_id):
     found = trust.audited(run_id, Threshold(value=0.6))
     assert found.is_done
     app = open_export(run_id)
-    choose(app, "export.cut", 0.6)
+    app.slider(key="export.cut").set_value(0.6).run()
     told = " ".join(one.value for one in app.caption)
     assert f"({found.n_right} of {found.n_kept})" in told
     assert "Not audited" not in told

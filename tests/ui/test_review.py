@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from app_stages import figures
+from app_stages import figures, opened
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
@@ -103,8 +103,7 @@ def test_a_selection_in_the_address_can_be_dropped(stage, open_review):
 
 def test_the_overlap_is_stored_for_everyone(open_review):
     app = open_review()
-    app.session_state["review.more"] = True  # open
-    app.run().slider(key="review.overlap").set_value(20).run()
+    opened(app, "review.more").slider(key="review.overlap").set_value(20).run()
     assert not app.exception
     assert review.overlap_share() == 0.2
 
@@ -171,7 +170,7 @@ def test_a_run_prepared_in_a_quiet_moment_needs_nothing_made_when_it_is_opened(
 
 def test_order_and_labels_of_an_address_are_asked_for_and_others_are_not(stage, open_review):
     label = stage.dataset.label_names[2]
-    app = open_review(**{"review.order": "restless", "review.labels": label})
+    app = open_review(**{"review.order": "Most restless", "review.labels": label})
     assert '"order": "restless"' in desk_settings(app)
     app = open_review(**{"review.order": "nonsense", "review.labels": "nobody"})
     assert '"order": "worth"' in desk_settings(app)
@@ -183,10 +182,10 @@ def desk_settings(app) -> str:
 
 
 def test_a_filter_under_more_is_seen_and_taken_back(open_review):
-    app = open_review()
-    app.session_state["review.states"] = ["settled"]
-    app.run()
+    app = opened(open_review(), "review.more")
+    app.pills(key="review.states").set_value(["settled"]).run()
     assert '"states": ["settled"]' in desk_settings(app)
+    assert '"states": ["settled"]' in desk_settings(opened(app, "review.more", False))
     app.button(key="review.unfilter").click().run()
     assert not app.exception
     assert '"states"' not in desk_settings(app)
@@ -257,5 +256,5 @@ def test_whoever_follows_every_proposal_is_told_and_offered_blind_mode(stage, op
 def test_random_cells_can_be_asked_with_the_proposal_in_sight(open_review):
     app = open_review()
     assert '"show_random"' not in desk_settings(app)
-    app.session_state["review.blind_random"] = False
-    assert '"show_random": true' in desk_settings(app.run())
+    opened(app, "review.more").toggle(key="review.blind_random").set_value(False).run()
+    assert '"show_random": true' in desk_settings(opened(app, "review.more", False))

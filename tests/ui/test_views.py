@@ -5,13 +5,12 @@ from io import BytesIO
 
 import pandas as pd
 import pytest
-from app_stages import ELSEWHERE, EPOCHS, STATES, texts
+from app_stages import ELSEWHERE, EPOCHS, STATES, opened, texts
 from finished_run import finished_run
 
 from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
 from core.store import files
-from plain_app.components.choices import Choice, is_offered
 from plain_app.services import review
 
 VIEWS = ("data", "train", "review", "export")
@@ -191,12 +190,6 @@ def test_hostile_names_are_never_markdown_or_html(stage, open_app):
     assert not any("onerror" in str(one.value) or "http://x.y" in str(one.value) for one in risky)
 
 
-def opened(app, key, is_open=True):
-    """Open or close an expander, which draws what is in it when opened."""
-    app.session_state[key] = is_open
-    return app.run()
-
-
 def test_candidates_are_made_from_clean_labels(stage, open_app):
     stage.set("loaded")
     app = opened(open_app(), "data.synthesis")
@@ -344,35 +337,6 @@ def test_confidences_of_one_label_and_of_two_epochs(stage, open_app):
     app.slider(key=f"train.two.{EPOCHS}").set_value((3, 3)).run()
     assert not app.exception
     assert "0 cells differ" in texts(app)
-
-
-@pytest.mark.parametrize(
-    ("kind", "value", "can"),
-    [
-        ("list", "b", True),
-        ("list", "x", False),
-        ("list", ["a"], False),
-        ("buttons", "a", True),
-        ("several", ["b", "a"], True),
-        ("several", ["b", "x"], False),
-        ("several", "b", False),
-        ("pills", [], True),
-        ("text", "anybody", True),
-        ("text", "x" * 81, False),
-        ("text", None, False),
-        ("toggle", False, True),
-        ("toggle", "yes", False),
-        ("slider", 0.25, True),
-        ("slider", 1.25, False),
-        ("number", "1", False),
-        ("number", None, False),
-        ("number", float("nan"), False),
-    ],
-)
-def test_only_what_is_offered_can_be_chosen(kind, value, can):
-    one = Choice("run", "Run", [("a", "A"), ("b", "B")], "a", kind)
-    assert is_offered(one, value) == can
-    assert not is_offered(one._replace(is_fixed=True), value)
 
 
 def test_an_ended_run_offers_an_audit_and_data_tells_its_interval(stage, open_app):
