@@ -193,7 +193,7 @@ def clean(
     from core.engine.config import PlainConfig
     from core.engine.trainer import PlainTrainer
     from core.formats import require_free
-    from core.formats.original import kept
+    from core.formats.shared.original import kept
 
     settings = {**parse_settings(changes), **parse_expectation(expect_false)}
     config = PlainConfig.preset(preset, **settings)

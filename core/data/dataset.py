@@ -23,7 +23,7 @@ from core.errors import DatasetError, Problem
 if TYPE_CHECKING:
     import pandas as pd
 
-    from core.formats.original import Original
+    from core.formats.shared.original import Original
 
 Features: TypeAlias = Any  # (n, d) float32: ndarray or csr_array, which mypy cannot tell apart
 Labels: TypeAlias = npt.NDArray[np.uint8]

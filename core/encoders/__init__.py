@@ -22,9 +22,9 @@ from core.encoders.encoding import Broken, encode_pictures, encode_texts
 from core.encoders.pictures import BrokenPicture, check_header, content_of, source_of
 from core.encoders.thumbnails import Thumbnails
 from core.errors import DatasetError, PlainError, Problem
-from core.formats.limits import check_size
-from core.formats.mapping import ReadResult
-from core.formats.profiles import PICTURE
+from core.formats.shared.limits import check_size
+from core.formats.shared.mapping import ReadResult
+from core.formats.shared.profiles import PICTURE
 
 __all__ = [
     "Broken",

@@ -15,7 +15,7 @@ def word_topics(texts: Sequence[str], column: str) -> npt.NDArray[np.float32]:
     """Return texts by their words in few dimensions (latent semantic analysis), of length 1."""
     from sklearn.decomposition import TruncatedSVD
 
-    from core.formats.text_features import word_features
+    from core.formats.shared.text_features import word_features
 
     words, _ = word_features(texts, column)
     n_topics = min(MAX_TOPICS, min(words.shape) - 1)

@@ -19,12 +19,12 @@ from core.data.dataset import CandidateDataset
 from core.data.votes import Votes
 from core.errors import DatasetError, ExportError, PlainError, Problem
 from core.failpoints import failpoint
-from core.formats.archives import is_packed, unpacked
-from core.formats.findings import refuse
-from core.formats.limits import limited
-from core.formats.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
-from core.formats.original import Original, stamp_of
-from core.formats.placing import check_free, checksums, placing, record_of
+from core.formats.shared.archives import is_packed, unpacked
+from core.formats.shared.findings import refuse
+from core.formats.shared.limits import limited
+from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
+from core.formats.shared.original import Original, stamp_of
+from core.formats.shared.placing import check_free, checksums, placing, record_of
 
 __all__ = [
     "ColumnMapping",
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 HEAD = 2**16
+READERS = f"{__name__}.readers"
 PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 
 # Those that know their own content come before those that accept nearly any text.
@@ -191,7 +192,7 @@ def formats() -> dict[str, Format]:
     found = []
     for entry in FORMATS:
         module, _, member = entry.partition(":")
-        full = f"{__name__}.{module}"
+        full = f"{READERS}.{module}"
         if find_spec(full) is not None:
             loaded = import_module(full)
             found.append(getattr(loaded, member, loaded))
@@ -202,15 +203,15 @@ def writable() -> dict[str, str]:
     """Return what can be written by the name of its format, each with its usual extension."""
     able = {name: one.EXTENSIONS for name, one in formats().items() if hasattr(one, "write")}
     own = {name: "".join(extensions[:1]) for name, extensions in able.items()}
-    return own | (import_module(f"{__name__}.records").EXTENSIONS if _flavours() else {})
+    return own | (import_module(f"{READERS}.records").EXTENSIONS if _flavours() else {})
 
 
 @cache
 def _flavours() -> dict[str, Callable[..., None]]:
     """Return how to write for programs whose files are not read back, by their names."""
-    if find_spec(f"{__name__}.records") is None:
+    if find_spec(f"{READERS}.records") is None:
         return {}
-    records = import_module(f"{__name__}.records")
+    records = import_module(f"{READERS}.records")
     return {name: partial(records.write, name=name) for name in records.EXTENSIONS}
 
 
@@ -225,13 +226,13 @@ def _table_among_pictures(path: Path) -> Path:
     """Return the table of a folder that has one beside its pictures, else the path itself."""
     if not path.is_dir() or (path / "dataset_info.json").exists():
         return path
-    from core.formats.picture_folders import table_in
+    from core.formats.readers.picture_folders import table_in
 
     return table_in(path) or path
 
 
 def _holds_pictures_alone(path: Path) -> bool:
-    from core.formats.picture_folders import is_picture_zip
+    from core.formats.readers.picture_folders import is_picture_zip
 
     return is_picture_zip(path)
 

@@ -10,8 +10,8 @@ from time import time
 from typing import Any
 
 from core.failpoints import failpoint
-from core.formats.mapping import ColumnMapping
-from core.formats.original import Original
+from core.formats.shared.mapping import ColumnMapping
+from core.formats.shared.original import Original
 from core.store import files
 
 PATTERN = "original-*.zst"

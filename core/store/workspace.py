@@ -39,8 +39,8 @@ from core.data.votes import Votes
 from core.engine.config import PRESETS, PlainConfig
 from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
 from core.failpoints import failpoint
-from core.formats.mapping import ColumnMapping
-from core.formats.placing import recover
+from core.formats.shared.mapping import ColumnMapping
+from core.formats.shared.placing import recover
 from core.paths import full_path
 from core.store import files
 from core.store.backup import copy_database

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import strategies as st
 
 from core.data.dataset import CandidateDataset
-from core.formats import npz
+from core.formats.readers import npz
 from core.review import Resolution
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

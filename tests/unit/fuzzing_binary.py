@@ -30,8 +30,9 @@ import numpy as np
 import scipy.io
 
 from core.errors import PlainError
-from core.formats import arff, cleanlab, labelstudio, matlab, matlab_decoder, npz, svmlight
-from core.formats.findings import refuse
+from core.formats.readers import arff, cleanlab, labelstudio, matlab, npz, svmlight
+from core.formats.readers.matlab import decoder as matlab_decoder
+from core.formats.shared.findings import refuse
 
 # What the dispatcher turns into a DatasetError; anything else is a bug of the reader.
 ALLOWED = (

@@ -18,7 +18,8 @@ import scipy.io
 import scipy.sparse as sp
 
 from core.errors import DatasetError
-from core.formats import limits, read, text_features
+from core.formats import read
+from core.formats.shared import limits, text_features
 
 MB = 2**20
 

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
-from core.formats import arff
-from core.formats.mapping import ColumnMapping
+from core.formats.readers import arff
+from core.formats.shared.mapping import ColumnMapping
 
 MULAN = """% a comment
 @relation emotions

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, PlainError
-from core.formats import cleanlab, huggingface, records
+from core.formats.readers import cleanlab, huggingface, records
 from core.methods import PlainClassifier
 from core.review import resolve
 

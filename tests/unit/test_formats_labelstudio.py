@@ -13,7 +13,7 @@ from hypothesis import assume, given, settings
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
-from core.formats import labelstudio
+from core.formats.readers import labelstudio
 
 
 def answer(*choices: str, kind: str = "choices", **more: Any) -> dict[str, Any]:

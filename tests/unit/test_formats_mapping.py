@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import DatasetError
 from core.formats import read
-from core.formats.mapping import ColumnMapping, guess_mapping
+from core.formats.shared.mapping import ColumnMapping, guess_mapping
 
 N = 12
 NUMBERS = [0.5 * i for i in range(N)]

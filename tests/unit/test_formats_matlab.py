@@ -21,7 +21,7 @@ from hypothesis import given, settings
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
-from core.formats import matlab
+from core.formats.readers import matlab
 
 X = np.arange(15, dtype=float).reshape(5, 3)  # N = 5, D = 3
 Y = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])  # N x L

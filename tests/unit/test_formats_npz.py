@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
-from core.formats import npz
+from core.formats.readers import npz
 
 
 @pytest.mark.parametrize("sparse", [True, False])

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from core.data.dataset import CandidateDataset
-from core.formats import records
+from core.formats.readers import records
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
-from core.formats import svmlight
+from core.formats.readers import svmlight
 
 
 def written(folder: Path, text: str, names: str | None = None) -> Path:

@@ -519,8 +519,8 @@ def test_packed_files_are_unpacked(pack: str, tmp_path: Path) -> None:
 def test_bombs_are_refused_early(
     pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.formats.limits.ANY_FILE", 2**22)
-    monkeypatch.setattr("core.formats.limits.free_memory", lambda: 2**30)
+    monkeypatch.setattr("core.formats.shared.limits.ANY_FILE", 2**22)
+    monkeypatch.setattr("core.formats.shared.limits.free_memory", lambda: 2**30)
     path = tmp_path / f"bomb.{pack}"
     zeros = b"\0" * 2**20
     if pack == "gz":
@@ -647,8 +647,8 @@ def test_parquet_that_declares_more_than_memory_is_refused(
     zeros = pa.repeat(pa.scalar(0.0), 1_000_000)
     pq.write_table(pa.table({"x": zeros, "label_a": zeros}), path)
     assert path.stat().st_size < 2**14
-    monkeypatch.setattr("core.formats.limits.ANY_FILE", 2**21)
-    monkeypatch.setattr("core.formats.limits.free_memory", lambda: 2**25)
+    monkeypatch.setattr("core.formats.shared.limits.ANY_FILE", 2**21)
+    monkeypatch.setattr("core.formats.shared.limits.free_memory", lambda: 2**25)
     with pytest.raises(DatasetError, match="may unpack to 2 MB"):
         formats.read(path)
 

@@ -21,7 +21,7 @@ from core.engine.config import PlainConfig
 from core.engine.trainer import PlainTrainer
 from core.errors import DatasetError, Problem, grouped
 from core.formats import ColumnMapping
-from core.formats.json_wide import wide_table
+from core.formats.readers.json_tables.wide import wide_table
 
 STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 each_layout = pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from core.errors import ExportError
 from core.failpoints import failpoint
-from core.formats.placing import checksums, placing, record_of, recover
+from core.formats.shared.placing import checksums, placing, record_of, recover
 
 
 def export(target: Path, text: str) -> None:

@@ -1,0 +1,1 @@
+"""One module or folder per family of files, reading and writing side by side."""

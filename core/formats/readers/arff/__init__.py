@@ -1,0 +1,255 @@
+"""Mulan ARFF with its XML of label names, and MEKA ARFF (`-C n` in the relation's name).
+
+Owns what attributes mean: labels, `true_<label>` truth, `candidate_<label>` beside resolved
+labels, texts for display, all else features. Refuses missing values, and XML with entities.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+from core.data.dataset import CandidateDataset, Features
+from core.errors import ExportError
+from core.formats.readers.arff.features import (
+    attribute_features,
+    dense_columns,
+    name_texts,
+    truth_values,
+)
+from core.formats.readers.arff.text import Table, parse, quoted
+from core.formats.shared.findings import Findings, refuse
+from core.formats.shared.label_sets import RESOLVED, display_texts, is_numbering, resolved_labels
+from core.formats.shared.limits import check_shape
+from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.sparse_rows import row_of
+from core.formats.shared.text import number_texts, read_lines
+from core.formats.shared.xml_text import attributes_named, load_xml, quoted_attribute
+
+NAME = "arff"
+EXTENSIONS = (".arff",)
+
+NAMESPACE = "http://mulan.sourceforge.net/labels"
+MEKA = re.compile(r"-C\s+(-?\d{1,9})\b")
+ID_NAMES = ("id", "instance_id")
+TRUTH, CANDIDATE, CONFIDENCE = "true_", "candidate_", "conf_"
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether the first line that is no comment begins with @relation or @attribute."""
+    lines = (line.strip().lower() for line in head.removeprefix(b"\xef\xbb\xbf").split(b"\n"))
+    first = next((line for line in lines if line and not line.startswith(b"%")), b"")
+    return first.startswith((b"@relation", b"@attribute"))
+
+
+def siblings(path: Path) -> list[Path]:
+    """Return the XML file of label names that belongs to a file of this format."""
+    return [path.with_suffix(".xml")]
+
+
+def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
+    """Read the table, then tell labels from features by the XML, else by `-C n`."""
+    findings = Findings()
+    table = parse(read_lines(path, findings), findings)
+    place = _places(table)
+    names = _label_names(path, table, mapping, findings)
+    groups = {prefix: _group(prefix, names, place, findings) for prefix in (TRUTH, CANDIDATE)}
+    labels = [place[name] for name in names]
+    name_texts(table, set(labels), findings)
+    ids, display = _texts(table)
+    used = {*labels, *groups[TRUTH], *groups[CANDIDATE], *table.texts}
+    if groups[CANDIDATE]:
+        used |= {place[CONFIDENCE + name] for name in names if CONFIDENCE + name in place}
+        findings.add(RESOLVED.message, RESOLVED.fix)
+    features, feature_names = attribute_features(table, used, findings)
+    candidates = _labels(table, groups[CANDIDATE] or labels, findings)
+    truth = _labels(table, groups[TRUTH], findings) if groups[TRUTH] else None
+    findings.stop_if_fatal()
+    dataset = CandidateDataset(features, candidates, names, ids, feature_names, truth, display)
+    return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def _places(table: Table) -> dict[str, int]:
+    counts = Counter(attribute.name for attribute in table.attributes)
+    twice = [name for name, count in counts.items() if count > 1]
+    if twice:
+        refuse("attributes must have different names", "Rename them.", value=twice[:20])
+    return {attribute.name: j for j, attribute in enumerate(table.attributes)}
+
+
+def _label_names(
+    path: Path, table: Table, mapping: ColumnMapping | None, findings: Findings
+) -> list[str]:
+    """Return the labels, in attribute order, that the mapping, the XML or `-C n` names."""
+    attributes = [attribute.name for attribute in table.attributes]
+    if mapping is not None and mapping.labels:
+        return _listed(mapping.labels, attributes, "the mapping", findings)
+    xml = _xml_beside(path)
+    match = MEKA.search(table.relation)
+    if xml is not None:
+        return _listed(_xml_names(xml), attributes, xml.name, findings)
+    if match is None:
+        fix = f"Put {path.stem}.xml beside the file (Mulan), or -C n into its @relation (MEKA)."
+        refuse("the labels of an ARFF file must be named", fix)
+    count = int(match[1])
+    if not 0 < abs(count) <= len(attributes):
+        rule = f"-C must count labels among the {len(attributes)} attributes"
+        refuse(rule, "Correct the @relation.", value=count)
+    return attributes[:count] if count > 0 else attributes[count:]
+
+
+def _listed(
+    names: Sequence[str], attributes: list[str], where: str, findings: Findings
+) -> list[str]:
+    listed = set(names)
+    for name in sorted(listed - set(attributes)):
+        rule = f"every label of {where} must be an attribute"
+        findings.add(rule, "Correct the name, or add the attribute.", fatal=True, value=name)
+    findings.stop_if_fatal()
+    return [name for name in attributes if name in listed]
+
+
+def _xml_beside(path: Path) -> Path | None:
+    """Return the XML with the longest stem the file's begins with: parts share one (`x-train`)."""
+    stem = path.stem.lower()
+    beside = [xml for xml in path.parent.glob("*.xml") if stem.startswith(xml.stem.lower())]
+    return max(beside, key=lambda xml: len(xml.stem), default=None)
+
+
+def _xml_names(path: Path) -> list[str]:
+    names = attributes_named(load_xml(path), "label", "name")
+    if not names or None in names:
+        refuse(f"{path.name} must name its labels", '<label name="sea"/> within <labels>.')
+    return [str(name) for name in names]
+
+
+def _group(
+    prefix: str, names: Sequence[str], place: dict[str, int], findings: Findings
+) -> list[int]:
+    """Return the attributes `<prefix><label>`, when every label has one."""
+    found = [place[prefix + name] for name in names if prefix + name in place]
+    labels = {place[name] for name in names}
+    if labels & set(found) or not found:
+        return []
+    if len(found) < len(names):
+        rule = f"only {len(found)} of {len(names)} labels have an attribute {prefix}<label>"
+        findings.add(f"{rule}: they are read as features", "Add the others, or rename these.")
+        return []
+    return found
+
+
+def _texts(table: Table) -> tuple[list[str], pd.DataFrame | None]:
+    """Return the ids, when a textual attribute is named so, and the display columns."""
+    columns = {table.attributes[j].name: texts for j, texts in table.texts.items()}
+    key = next((name for name in columns if name.lower() in ID_NAMES), None)
+    ids = columns.pop(key) if key is not None else []
+    return ids, pd.DataFrame(columns) if columns else None
+
+
+def _labels(table: Table, columns: list[int], findings: Findings) -> npt.NDArray[Any]:
+    check_shape(table.numbers.shape[0], 0, len(columns))
+    labels = dense_columns(table, columns)
+    for at, j in enumerate(columns):
+        attribute = table.attributes[j]
+        if attribute.values is None and not attribute.is_text:
+            continue
+        codes = truth_values(attribute.values or ())
+        if not codes:
+            rule, found = (
+                "a label attribute must be {0,1}",
+                ",".join(attribute.values or ["string"]),
+            )
+            findings.add(rule, "Declare 0 and 1.", fatal=True, column=attribute.name, value=found)
+        elif codes != [0, 1]:
+            labels[:, at] = np.asarray(codes)[labels[:, at].astype(np.intp)]
+    return labels
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+) -> None:
+    """Write ARFF, labels last, and the XML that names them; MEKA finds them by `-C`."""
+    texts = _text_columns(dataset)
+    blocks = _label_blocks(dataset, resolution)
+    attributes = [f"{quoted(name)} string" for name in texts]
+    attributes += [f"{quoted(name)} numeric" for name in dataset.feature_names]
+    attributes += [f"{quoted(p + n)} {kind}" for p, kind, _ in blocks for n in dataset.label_names]
+    _check_names(dataset, [*texts, *dataset.feature_names], [prefix for prefix, _, _ in blocks])
+    siblings(path)[0].write_text(_xml(dataset.label_names), "utf-8")
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"@relation 'plain: -C -{dataset.n_labels}'\n\n")
+        file.writelines(f"@attribute {attribute}\n" for attribute in attributes)
+        file.write("\n@data\n")
+        file.writelines(_lines(dataset.features, texts, [block for _, _, block in blocks]))
+
+
+def _text_columns(dataset: CandidateDataset) -> dict[str, list[str]]:
+    columns = display_texts(dataset)
+    if is_numbering(dataset.ids, ""):
+        return columns
+    taken = {*columns, *dataset.feature_names, *dataset.label_names}
+    name = next((name for name in ID_NAMES if name not in taken), ID_NAMES[0])
+    return {name: list(dataset.ids), **columns}
+
+
+def _label_blocks(
+    dataset: CandidateDataset, resolution: Any
+) -> list[tuple[str, str, npt.NDArray[Any]]]:
+    """Return prefix, type and values of each block of label attributes, in the order written."""
+    blocks: list[tuple[str, str, npt.NDArray[Any]]] = []
+    if dataset.truth is not None:
+        blocks.append((TRUTH, "{0,1}", dataset.truth))
+    if resolution is not None:
+        blocks.append((CANDIDATE, "{0,1}", dataset.candidates))
+        blocks.append((CONFIDENCE, "numeric", np.asarray(resolution.confidences, np.float32)))
+    return [*blocks, ("", "{0,1}", resolved_labels(dataset, resolution))]
+
+
+def _check_names(dataset: CandidateDataset, others: list[str], prefixes: list[str]) -> None:
+    names = [*others, *(prefix + name for prefix in prefixes for name in dataset.label_names)]
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        hint = "Rename the feature, label or column, or choose another format."
+        raise ExportError("ARFF needs different names for all columns.", repr(twice[:20]), hint)
+
+
+def _xml(names: Sequence[str]) -> str:
+    labels = "".join(f"  <label name={quoted_attribute(name)}></label>\n" for name in names)
+    head = '<?xml version="1.0" encoding="utf-8"?>\n'
+    return f'{head}<labels xmlns="{NAMESPACE}">\n{labels}</labels>\n'
+
+
+def _lines(
+    features: Features, texts: dict[str, list[str]], blocks: list[npt.NDArray[Any]]
+) -> Iterator[str]:
+    columns = [[quoted(text) for text in column] for column in texts.values()]
+    right = np.hstack(blocks).astype(np.float32)
+    for i in range(features.shape[0]):
+        left = [column[i] for column in columns]
+        if sp.issparse(features):
+            yield _sparse_line(left, row_of(features, i), features.shape[1], right[i])
+        else:
+            yield ",".join([*left, *number_texts(np.concatenate([features[i], right[i]]))]) + "\n"
+
+
+def _sparse_line(
+    texts: list[str],
+    stored: tuple[npt.NDArray[Any], npt.NDArray[np.float32]],
+    n_features: int,
+    labels: npt.NDArray[np.float32],
+) -> str:
+    columns, values = stored
+    set_labels = np.flatnonzero(labels)
+    places = np.concatenate([columns, n_features + set_labels]) + len(texts)
+    numbers = number_texts(np.concatenate([values, labels[set_labels]]))
+    cells = [*enumerate(texts), *zip(places.tolist(), numbers, strict=True)]
+    return "{" + ",".join(f"{j} {text}" for j, text in cells) + "}\n"

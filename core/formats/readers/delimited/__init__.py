@@ -1,0 +1,404 @@
+"""CSV and TSV: any separator, quoted newlines, Excel's habits; read in a stream, written in chunks.
+
+Owns the text of the file: encoding, separator, decimal mark, quoting, and the escape that keeps
+a spreadsheet from running a cell as a formula. What columns mean belongs to `tabular`.
+"""
+
+import codecs
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+
+from core.data.dataset import CandidateDataset
+from core.errors import DatasetError
+from core.failpoints import failpoint
+from core.formats.readers.delimited.encoding import ROWS, Text, as_utf8, decoded_head, even_rows
+from core.formats.readers.delimited.head import (
+    Separator,
+    has_header,
+    separator_of,
+    stated_separator,
+    whole_record,
+)
+from core.formats.readers.delimited.rows import rows_of
+from core.formats.readers.delimited.text import ESCAPED, copied_rows, made_rows, unescaped
+from core.formats.shared.copying import Copied, copied
+from core.formats.shared.findings import Findings, refuse
+from core.formats.shared.folding import is_folded
+from core.formats.shared.label_files import with_names_beside
+from core.formats.shared.list_features import is_number
+from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
+from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
+
+SAMPLE_BYTES = 2**20
+MIN_BLOCK, MAX_BLOCK = 2**21, 2**28
+PIECE_BYTES = 2**24
+DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
+
+
+@dataclass(frozen=True)
+class DelimitedFormat:
+    """A family of text tables, told apart by what stands between the cells."""
+
+    NAME: str
+    EXTENSIONS: tuple[str, ...]
+    separator: Separator
+
+    def sniff(self, head: bytes, path: Path) -> bool:
+        """Whether the first line is text that this separator cuts into several names."""
+        try:
+            text = decoded_head(head)
+            is_other = "\0" in text[:1000] or text.lstrip()[:1] in ("{", "[")
+            found = None if is_other else separator_of(text)
+        except (UnicodeError, csv.Error):
+            return False
+        return found is not None and (found == "\t") == (self.separator == "\t")
+
+    def read(self, path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
+        """Read a text table in one stream, with the types that its first rows have."""
+        notes = Findings()
+        with _opened(path, notes, mapping) as source:
+            try:
+                dataset, full, found = _load(source, mapping, path)
+            except DatasetError as error:
+                problems = [*notes.problems(), *error.problems]
+                raise DatasetError(problems, error.title, error.mapping) from None
+        return ReadResult(dataset, (*notes.problems(), *found.problems()), full, self.NAME)
+
+    def write(
+        self,
+        dataset: CandidateDataset,
+        path: Path,
+        mapping: ColumnMapping | None = None,
+        resolution: Resolution | None = None,
+    ) -> None:
+        """Write the columns of the mapping, and the resolved labels when there are any."""
+        copy = copied(dataset, mapping, resolution)
+        mapping = mapping if copy is None else copy.mapping
+        stated = mapping.separator if mapping is not None else None
+        tab = self.separator == "\t"
+        separator = self.separator if stated is None or tab or stated == "\t" else stated
+        with path.open("wb") as file:
+            file.write(codecs.BOM_UTF8 if mapping is not None and mapping.bom else b"")
+            if copy is not None and copy.are_rows_whole and separator == stated:
+                blocks = _copied_rows(copy, dataset, resolution)
+            else:
+                blocks = made_rows(copy, dataset, mapping, resolution, separator)
+            for block in blocks:
+                file.write(block)
+                failpoint("export.writing")
+
+    def cells(self, path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
+        """Give all cells as text."""
+        with _opened(path, Findings(), mapping) as source:
+            text = source.text
+            types = dict.fromkeys(source.names, pa.string())
+            for rows in rows_of(text.path, source.offset, source.separator, quoted=text.quoted):
+                piece = b"\n".join(rows) + b"\n"
+                options = _options(replace(source, block=len(piece) + 1), types)
+                table = pacsv.read_csv(pa.BufferReader(piece), **options) if rows else None
+                for batch in table.to_batches() if table is not None else ():
+                    yield batch if verbatim else unescaped(batch)
+
+
+CSV = DelimitedFormat("csv", (".csv", ".txt"), ",")
+TSV = DelimitedFormat("tsv", (".tsv", ".tab"), "\t")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A text table whose first line is understood, and where its rows begin."""
+
+    text: Text
+    names: tuple[str, ...]
+    header: str
+    offset: int
+    separator: Separator
+    block: int
+    decimal: Literal[".", ","] = "."
+    is_whole: bool = True  # not a copy whose rows were evened
+
+
+@contextmanager
+def _opened(path: Path, findings: Findings, given: ColumnMapping | None) -> Iterator[_Source]:
+    """Give the file with its first line understood and its rows of one length."""
+    stated = given.header if given is not None and "header" in given.model_fields_set else None
+    try:
+        yield from _sources(path, findings, stated)
+    except csv.Error as error:
+        refuse(f"rows cannot be told apart: {error}", "Check quotes and line ends.")
+
+
+def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[_Source]:
+    with as_utf8(path, findings) as text:
+        source = _open(text, findings, stated)
+        with even_rows(text, source.separator, len(source.names)) as even:
+            if even is text:
+                yield source
+                return
+            fix = "Nothing to do, unless the cells are something else."
+            findings.add("rows are of unequal length; the last cells are one list", fix)
+            yield replace(_open(even, Findings(), bool(source.header)), is_whole=False)
+
+
+def _open(text: Text, findings: Findings, has_names: bool | None) -> _Source:
+    """Understand the first line: separator, column names, where the rows begin."""
+    with text.path.open("rb") as file:
+        file.seek(3 if text.bom else 0)
+        stated, line, start = stated_separator(file)
+        header = whole_record(file, line)
+        offset = file.tell()
+        rest = file.read(2**16).decode("utf-8", "replace")
+    separator = stated or separator_of(header + rest)
+    if separator is None:
+        fix = "Separate columns by comma, semicolon, tab or |."
+        refuse("the first line must name several columns", fix, value=header[:80])
+    names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator))
+    longest = max(len(header), len(rest.split("\n", 1)[0]))
+    block = min(MAX_BLOCK, max(MIN_BLOCK, 64 * longest))
+    if has_names is None:
+        has_names = has_header(header + rest, separator)
+    if not has_names:
+        sizes = [len(row) for row in csv.reader(io.StringIO(header + rest), delimiter=separator)]
+        width = min(len(names), *(size for size in sizes[:ROWS] if size > 1), len(names))
+        numbered = tuple(f"column{j + 1}" for j in range(width))
+        return _Source(text, numbered, "", start, separator, block)
+    return _Source(text, _unique(names, findings), header, offset, separator, block)
+
+
+def _unique(names: list[str], findings: Findings) -> tuple[str, ...]:
+    if len(names) > MAX_COLUMNS:
+        fix = "Use a list column, or a sparse format such as svmlight."
+        refuse(f"a table has at most {MAX_COLUMNS:,} columns", fix, value=f"{len(names):,}")
+    names = [re.sub(ESCAPED, r"\1", name) for name in names]
+    seen: set[str] = set()
+    endings: Counter[str] = Counter()  # how often a name was numbered already
+    for i, name in enumerate(names):
+        if name in seen:
+            findings.add("two columns have the same name", "Rename one.", column=name)
+            while names[i] in seen:
+                endings[name] += 1
+                names[i] = f"{name}_{endings[name] + 1}"
+        seen.add(names[i])
+    return tuple(names)
+
+
+def _load(
+    source: _Source, given: ColumnMapping | None, path: Path
+) -> tuple[CandidateDataset, ColumnMapping, Findings]:
+    """Read all rows with the types their first ones have; if a cell does not fit, with care."""
+    source, sample = _sampled(source)
+    facts = {"separator": source.separator, "decimal": source.decimal, "bom": source.text.bom}
+    facts |= {"header": bool(source.header), "numeric_id": False}
+    mapping = guess_mapping(sample, given).model_copy(update=facts)
+    mapping = with_names_beside(mapping, sample, path)
+    check_mapping(mapping, source.names, Findings())
+    careful = dict.fromkeys(source.names, pa.string())
+    types = _types(mapping, sample.schema)
+    in_pieces = not source.text.quoted
+    while True:
+        findings = Findings()
+        batches = _pieces(source, types) if in_pieces else _stream(source, types, findings)
+        try:
+            return (
+                to_dataset(_ahead(batches), mapping, _most_rows(source), findings),
+                mapping,
+                findings,
+            )
+        except pa.ArrowInvalid as error:
+            if in_pieces:  # a row in a stream has a number to be told by
+                in_pieces = False
+            elif _cuts_a_row(error) and source.block < MAX_BLOCK:
+                source = replace(source, block=4 * source.block)
+            elif types is not careful:
+                types = careful
+            else:
+                raise
+
+
+def _most_rows(source: _Source) -> int:
+    """Return how many rows there can be: a row takes a line, and a byte per cell."""
+    n_bytes = source.text.path.stat().st_size
+    return min(source.text.n_lines + 1, n_bytes // len(source.names) + 1)
+
+
+def _cuts_a_row(error: Exception) -> bool:
+    return "straddl" in str(error)
+
+
+def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
+    """Return the first rows, read with the decimal mark that makes sense of them."""
+    sample = _sample(source)
+    if source.separator != "," and _has_decimal_commas(sample):
+        source = replace(source, decimal=",")
+        sample = _sample(source)
+    return source, sample
+
+
+def _sample(source: _Source) -> pa.Table:
+    """Return the first rows with the types that pyarrow infers for them."""
+    n_bytes = SAMPLE_BYTES
+    while True:
+        findings = Findings()
+        head, is_all = _beginning(source, n_bytes)
+        piece = replace(source, offset=0, block=len(head) + 1)
+        batches = list(_parsed(pa.BufferReader(head), piece, {}, findings))
+        if any(batch.num_rows for batch in batches):
+            return pa.Table.from_batches(batches)
+        if is_all:
+            findings.stop_if_fatal()
+            refuse("a table needs rows below its header", "Add instances.", value="no rows")
+        n_bytes *= 8
+
+
+def _beginning(source: _Source, n_bytes: int) -> tuple[bytes, bool]:
+    """Return whole lines from where the rows begin, and whether these are all."""
+    with source.text.path.open("rb") as file:
+        file.seek(source.offset)
+        head = file.read(min(n_bytes, MAX_BLOCK))
+    if len(head) < n_bytes:
+        return head, True
+    return head[: head.rfind(b"\n") + 1], False
+
+
+def _has_decimal_commas(sample: pa.Table) -> bool:
+    texts = (column.drop_null() for column in sample.columns if pa.types.is_string(column.type))
+    return any(
+        pc.any(pc.match_substring(values, ",")).as_py()
+        and pc.all(pc.match_substring_regex(values, DECIMAL_COMMA)).as_py()
+        for values in texts
+    )
+
+
+def _types(mapping: ColumnMapping, sample: pa.Schema) -> dict[str, pa.DataType]:
+    types = dict.fromkeys(mapping.columns, pa.string())
+    if mapping.feature_layout == "columns":
+        types |= {name: _feature_type(sample.field(name).type) for name in mapping.features}
+    labels = mapping.labels if mapping.layout == "one_hot" and not is_folded(mapping) else ()
+    truth = mapping.truth if mapping.truth_layout == "one_hot" else ()
+    return types | {name: _flag_type(sample.field(name).type) for name in (*labels, *truth)}
+
+
+def _feature_type(seen: pa.DataType) -> pa.DataType:
+    if pa.types.is_boolean(seen):
+        return pa.bool_()
+    return pa.float32() if is_number(seen) else pa.string()  # text that is to be made sense of
+
+
+def _flag_type(seen: pa.DataType) -> pa.DataType:
+    if pa.types.is_boolean(seen):
+        return pa.bool_()
+    return pa.float32() if pa.types.is_floating(seen) else pa.int8()
+
+
+def _pieces(source: _Source, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    """Give all rows of a file without quotes, in which every line is a row.
+
+    Such a file can be cut anywhere between lines, and its pieces be parsed on all processors.
+    """
+    with source.text.path.open("rb") as file:
+        file.seek(source.offset)
+        while piece := file.read(PIECE_BYTES) + file.readline():
+            table = pacsv.read_csv(pa.BufferReader(piece), **_options(source, types))
+            yield from map(unescaped, table.to_batches())
+
+
+def _stream(
+    source: _Source, types: dict[str, pa.DataType], findings: Findings
+) -> Iterator[pa.RecordBatch]:
+    """Give all rows in batches; rows of the wrong length are findings."""
+    with pa.OSFile(str(source.text.path)) as file:
+        file.seek(source.offset)
+        yield from _parsed(file, source, types, findings)
+
+
+def _parsed(
+    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
+) -> Iterator[pa.RecordBatch]:
+    """Give what pyarrow makes of a file of its own.
+
+    It reads ahead in its threads: from a file of Python's, one that still reads when the program
+    ends would take the program down with it.
+    """
+    try:
+        reader = _reader(file, source, types, findings)
+        with reader:
+            for batch in reader:
+                yield unescaped(batch)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error):
+            return
+        if findings.is_full:
+            findings.stop_if_fatal()
+        raise
+
+
+def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the same batches, the next one parsed by another thread meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = pool.submit(next, batches, None)
+            yield batch
+
+
+def _reader(
+    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
+) -> Any:
+    return pacsv.open_csv(file, **_options(source, types, _wrong_length(findings)))
+
+
+def _options(
+    source: _Source,
+    types: dict[str, pa.DataType],
+    invalid_row_handler: Callable[[Any], str] | None = None,
+) -> dict[str, Any]:
+    columns = list(source.names)
+    return {
+        "read_options": pacsv.ReadOptions(column_names=columns, block_size=source.block),
+        "parse_options": pacsv.ParseOptions(
+            delimiter=source.separator,
+            newlines_in_values=source.text.quoted,
+            invalid_row_handler=invalid_row_handler,
+        ),
+        "convert_options": pacsv.ConvertOptions(
+            column_types=types, decimal_point=source.decimal, strings_can_be_null=False
+        ),
+    }
+
+
+def _wrong_length(findings: Findings) -> Callable[[Any], str]:
+    def refuse_row(row: Any) -> str:
+        rule = f"every row must have {row.expected_columns} cells"
+        found = f"{row.actual_columns} in {row.text[:60]!r}"
+        fix = "Check separators and quotes."
+        try:
+            findings.add(rule, fix, fatal=True, row=row.number, value=found)
+        except DatasetError:  # pyarrow lets nothing through; `_parsed` raises it again
+            return "error"
+        return "skip"
+
+    return refuse_row
+
+
+def _copied_rows(
+    copy: Copied, dataset: CandidateDataset, resolution: Resolution | None
+) -> Iterator[bytes]:
+    with (
+        copy.original.opened() as path,
+        _opened(path, Findings(), copy.original.mapping) as source,
+    ):
+        text = source.text
+        rows = rows_of(text.path, source.offset, source.separator, quoted=text.quoted)
+        yield from copied_rows(source.header, rows, copy, dataset, resolution)

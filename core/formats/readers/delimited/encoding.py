@@ -1,0 +1,151 @@
+"""The text of a CSV file: which encoding, how many lines, as UTF-8 with as many cells in every row.
+
+A file that is something else is copied, for as long as it is read.
+"""
+
+import codecs
+import csv
+import io
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from core.formats.shared.findings import Findings
+
+SCAN_BYTES = 2**22
+SAMPLE, ROWS = 2**18, 500  # looked at to tell ragged rows from damaged ones
+MIN_UNEVEN = 0.2  # of them
+
+
+@dataclass(frozen=True)
+class Text:
+    """A UTF-8 file, looked through once."""
+
+    path: Path
+    n_lines: int
+    bom: bool
+    quoted: bool
+
+
+class _NotUtf8Error(Exception):
+    pass
+
+
+@contextmanager
+def as_utf8(path: Path, findings: Findings) -> Iterator[Text]:
+    """Give the file as UTF-8: itself, or a temporary copy when it is something else."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        with _transcoded(path, "utf-16") as copy:
+            yield _scan(copy)
+        return
+    try:
+        text = _scan(path)
+    except _NotUtf8Error:
+        fix = "Save the file as UTF-8 if names look wrong."
+        findings.add("the file is not UTF-8; it was read as Latin-1", fix)
+        with _transcoded(path, "latin-1") as copy:
+            yield _scan(copy)
+        return
+    if text.n_lines == 0:  # a file of one line, or of an old Mac
+        with _transcoded(path, "utf-8-sig") as copy:
+            yield _scan(copy)
+        return
+    yield text
+
+
+def _scan(path: Path) -> Text:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    n_lines, quoted = 0, False
+    with path.open("rb") as file:
+        bom = file.read(3) == codecs.BOM_UTF8
+        file.seek(0)
+        while block := file.read(SCAN_BYTES):
+            n_lines += block.count(b"\n")
+            quoted = quoted or b'"' in block
+            pending = decoder.getstate()[0]
+            if pending or not block.isascii():
+                _decode(decoder, block)
+    _decode(decoder, b"", final=True)
+    return Text(path, n_lines, bom, quoted)
+
+
+def _decode(decoder: codecs.IncrementalDecoder, block: bytes, final: bool = False) -> None:
+    try:
+        decoder.decode(block, final)
+    except UnicodeDecodeError:
+        raise _NotUtf8Error from None
+
+
+@contextmanager
+def _transcoded(path: Path, encoding: str) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, path.name)
+        with (
+            path.open(encoding=encoding, newline="") as old,
+            copy.open("w", encoding="utf-8", newline="") as new,
+        ):
+            lines_end_in_cr = "\n" not in old.read(2**16)
+            old.seek(0)
+            while text := old.read(SCAN_BYTES):
+                new.write(text.replace("\r", "\n") if lines_end_in_cr else text)
+        yield copy
+
+
+def decoded_head(head: bytes) -> str:
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return codecs.getincrementaldecoder("utf-16")().decode(head)
+    try:
+        return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
+    except UnicodeDecodeError:
+        return head.decode("latin-1")
+
+
+# ------------------------------------------------------------------------ rows of unequal length
+
+
+@contextmanager
+def even_rows(text: Text, separator: str, width: int) -> Iterator[Text]:
+    """Give the text with `width` cells in each row: what is more joins the last, as a list of tags.
+
+    It is itself where rows are even, and where they are uneven in no such way: then it is damaged.
+    """
+    between = _between(text.path, separator, width)
+    if between is None:
+        yield text
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, text.path.name)
+        with (
+            text.path.open(encoding="utf-8-sig", newline="") as old,
+            copy.open("w", encoding="utf-8", newline="") as new,
+        ):
+            writer = csv.writer(new, delimiter=separator, lineterminator="\n")
+            for row in csv.reader(old, delimiter=separator):
+                kept, tags = row[: width - 1], [tag for tag in row[width - 1 :] if tag.strip()]
+                kept += [""] * (width - 1 - len(kept))
+                if row:
+                    writer.writerow([*kept, between.join(tag.strip() for tag in tags)])
+        yield _scan(copy)
+
+
+def _between(path: Path, separator: str, width: int) -> str | None:
+    """Return what to put between the tags of a ragged file; None if it is not ragged."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        head = file.read(SAMPLE)
+    try:
+        rows = [row for row in islice(csv.reader(io.StringIO(head), delimiter=separator), ROWS)]
+    except csv.Error:
+        return None
+    sizes = [len(row) for row in rows[1:-1] if row]
+    uneven = sum(size != width for size in sizes)
+    longer = sum(size > width for size in sizes)
+    if not sizes or uneven < MIN_UNEVEN * len(sizes) or min(sizes) < width - 1 or not longer:
+        return None
+    if len(set(sizes)) == 1:  # even, but for the header
+        return None
+    return next((one for one in "|;#" if one not in head), None)

@@ -1,0 +1,105 @@
+"""The first line of a CSV file: what separates cells, names of columns, or already a row."""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from itertools import islice, pairwise
+from typing import IO, Literal
+
+from core.formats.shared.cells import parse_number
+from core.formats.shared.findings import refuse
+
+Separator = Literal[",", ";", "\t", "|"]
+
+SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
+MAX_HEADER = 2**25
+
+ROWS = 50
+FILE = re.compile(r"[^\s]+\.\w{2,5}")
+NUMBERS = re.compile(r"\s*\d+(\s*[,;| ]\s*\d+)*\s*")
+MOSTLY = 0.8
+
+
+def has_header(text: str, separator: str) -> bool:
+    """Whether the first line names the columns; text that is no table has one too."""
+    try:
+        records = list(islice(csv.reader(io.StringIO(text, newline=""), delimiter=separator), ROWS))
+    except csv.Error:
+        return True
+    records = [one for one in records if one]
+    if len(records) < 4:
+        return True
+    first, rows = records[0], records[1:-1]
+    columns = [[row[j].strip() for row in rows if j < len(row)] for j in range(len(first))]
+    found = [_speaks(cell.strip(), below) for cell, below in zip(first, columns, strict=True)]
+    return "name" in found or "cell" not in found or _are_counted(first)
+
+
+def _speaks(cell: str, below: Sequence[str]) -> str:
+    """Return whether a first cell is like those below it, unlike them, or neither."""
+    below = [one for one in below if one]
+    if not below:
+        return ""
+    if _share_of_numbers(below) >= MOSTLY:
+        return "cell" if _is_number(cell) else "name" if cell else ""
+    if sum(bool(FILE.fullmatch(one)) for one in below) >= MOSTLY * len(below):
+        return "cell" if FILE.fullmatch(cell) else "name"
+    return "cell" if cell and cell in below else ""
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and (parse_number(cell) is not None or bool(NUMBERS.fullmatch(cell)))
+
+
+def _share_of_numbers(cells: Sequence[str]) -> float:
+    return sum(map(_is_number, cells)) / len(cells)
+
+
+def _are_counted(cells: Sequence[str]) -> bool:
+    """Whether numbers among the names only count columns: 0, 1, 2 …"""
+    numbers = [int(cell) for cell in cells if cell.strip().isdecimal()]
+    return len(numbers) > 1 and all(b - a == 1 for a, b in pairwise(numbers))
+
+
+def stated_separator(file: IO[bytes]) -> tuple[Separator | None, str, int]:
+    """Excel may begin a file with `sep=;`. Return it, the next line, and where that begins."""
+    start = file.tell()
+    line = file.readline(MAX_HEADER).decode()
+    found = re.fullmatch(r'"?sep=([,;|\t])"?\s*', line, re.IGNORECASE)
+    if found is None:
+        return None, line, start
+    stated = next(one for one in SEPARATORS if one == found[1])
+    start = file.tell()
+    return stated, file.readline(MAX_HEADER).decode(), start
+
+
+def whole_record(file: IO[bytes], line: str) -> str:
+    """Return the header from its first line on: a quoted name may span several."""
+    while line.count('"') % 2 and len(line) < MAX_HEADER:
+        more = file.readline(MAX_HEADER).decode()
+        if not more:
+            break
+        line += more
+    if line.count('"') % 2 or len(line) >= MAX_HEADER:
+        refuse("the first line must name the columns", "Check its quotes.", value=line[:80])
+    return line
+
+
+def separator_of(text: str) -> Separator | None:
+    """Return what cuts the header into several cells and the next lines into as many."""
+    rated = [(*_fit(text, separator), separator) for separator in SEPARATORS]
+    _, n_cells, best = max(rated, key=lambda one: one[:2])
+    return best if n_cells > 1 else None
+
+
+def _fit(text: str, separator: Separator) -> tuple[float, int]:
+    """Return which share of the first lines has as many cells as the header, and how many."""
+    records = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        header = next((record for record in records if record), [])
+        sizes = [len(record) for record in islice(records, 20) if record][:-1]
+    except csv.Error:  # a cell without end: not this separator
+        return 0.0, 0
+    agree = sum(size == len(header) for size in sizes)
+    return ((1 + agree) / (1 + len(sizes)), len(header)) if len(header) > 1 else (0.0, 0)

@@ -1,0 +1,263 @@
+"""MATLAB `.mat` (v5 and 7.3) as partial multi-label data is shared: data, target, partial_labels.
+
+Owns the names of variables and which way round they are. The bytes are decoded by a child process
+(`decoder`), because the C libraries that parse them can be crashed by a damaged file.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import scipy.sparse as sp
+
+from core.data.dataset import CandidateDataset, Features
+from core.errors import ExportError
+from core.formats.readers.npz import load_arrays
+from core.formats.shared.findings import Findings, refuse
+from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
+from core.formats.shared.limits import check_shape, size_limit
+from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.sparse_rows import checked_csr
+
+NAME = "matlab"
+EXTENSIONS = (".mat",)
+
+DATA = ("data", "train_data", "features", "fea", "X")
+TRUTH = ("target", "train_target", "targets", "true_labels", "labels", "Y")
+CANDIDATES = ("partial_labels", "candidate_labels", "train_p_target", "p_target", "Yp")
+TEXTS = ("label_names", "ids", "feature_names", "display_names", "display_values")
+RESOLVED_KEY = "resolved_labels"
+DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
+SECONDS = 6.0  # of the processor, for a small file; decoding takes well under one
+PATIENCE = 6  # times that on the clock, for a busy machine
+SECONDS_PER_BYTE = 1 / 4e6
+MAX_VARIABLE = 2**31 - 2**16  # bytes a v5 file can hold in one variable
+
+Variables = dict[str, Any]
+
+
+def sniff(head: bytes, path: Path) -> bool:
+    """Whether this begins as MATLAB files do: its text header, or HDF5 after one."""
+    is_v5 = head[:7] == b"MATLAB " and head[126:128] in (b"IM", b"MI")
+    is_hdf5 = any(head[at : at + 8] == b"\x89HDF\r\n\x1a\n" for at in (0, 512))
+    return is_v5 or is_hdf5
+
+
+def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
+    """Read the variables this program knows and turn them the right way round."""
+    findings = Findings()
+    variables = decoded(path)
+    data = _first(variables, DATA, "features", findings)
+    truth = _first(variables, TRUTH, "truth", findings)
+    candidates = _first(variables, CANDIDATES, "candidates", findings)
+    if data is None or (truth is None and candidates is None):
+        fix = "Name the features data (N x D) and the candidates partial_labels (L x N)."
+        refuse("a .mat file needs features and labels", fix, value=", ".join(variables) or "none")
+    given = [labels for labels in (candidates, truth) if labels is not None]
+    turn = _orientation(data, given, variables, findings)
+    given = [_labels(_upright(t, side)) for t, side in zip(given, turn.labels, strict=True)]
+    if candidates is None:
+        findings.add(TRUTH_ONLY.message, TRUTH_ONLY.fix)
+    if RESOLVED_KEY in variables:
+        findings.add(RESOLVED.message, RESOLVED.fix)
+    dataset = CandidateDataset(
+        features=_features(_upright(data, turn.data)),
+        candidates=given[0],
+        truth=None if truth is None else given[-1],
+        label_names=_texts(variables, "label_names"),
+        feature_names=_texts(variables, "feature_names"),
+        ids=_texts(variables, "ids"),
+        display=_display(variables),
+    )
+    return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def decoded(path: Path) -> Variables:
+    """Return the wanted variables of a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "variables.npz"
+        _decode(path, target, (*DATA, *TRUTH, *CANDIDATES, *TEXTS, RESOLVED_KEY))
+        return _assembled(load_arrays(target, lambda name: True))
+
+
+def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+    """Run the decoder as a child, which a damaged file may crash or stall without harm."""
+    script = Path(__file__).with_name("decoder.py")
+    limit = str(size_limit())
+    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), limit, *wanted]
+    seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
+    try:
+        child = subprocess.run(
+            command,
+            capture_output=True,
+            timeout=PATIENCE * seconds,
+            env=_environment(seconds),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
+    if child.returncode == 3:
+        reason = child.stderr.decode("utf-8", "replace").strip()
+        refuse(f"the .mat file cannot be read: {reason[-300:]}", DAMAGED)
+    if child.returncode != 0:
+        refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
+
+
+def _environment(seconds: float) -> dict[str, str]:
+    """One thread (memory is limited), no HDF5 plug-ins (they are programs), limited time."""
+    limits = {"OPENBLAS_NUM_THREADS": "1", "PLAIN_DECODER_SECONDS": str(seconds)}
+    return {**os.environ, **limits, "HDF5_PLUGIN_PRELOAD": "::"}
+
+
+def _assembled(arrays: dict[str, npt.NDArray[Any]]) -> Variables:
+    variables: Variables = {name: array for name, array in arrays.items() if "." not in name}
+    for name in [key.removesuffix(".indptr") for key in arrays if key.endswith(".indptr")]:
+        parts = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr", "shape"))
+        variables[name] = checked_csr(*parts)
+    return variables
+
+
+def _first(variables: Variables, names: Sequence[str], what: str, findings: Findings) -> Any:
+    """Return the first table of numbers under one of these names, or None."""
+    found = [name for name in names if name in variables and _is_table(variables[name])]
+    if len(found) > 1:
+        fix = "Remove the others if that is wrong."
+        findings.add(f"several variables may be the {what}: {found[0]} is used", fix, value=found)
+    return variables[found[0]] if found else None
+
+
+def _is_table(value: Any) -> bool:
+    is_full = sp.issparse(value) or (value.dtype.kind in "biuf" and value.size > 0)
+    return is_full and len(value.shape) == 2
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Which of the tables lie on their side."""
+
+    data: bool
+    labels: tuple[bool, ...]
+
+    def sizes(self, data: Any, tables: Sequence[Any]) -> tuple[int, int, set[int], set[int]]:
+        """Return n and d of the features, and every n and L of the labels, as turned."""
+        n, d = _turned(data.shape, self.data)
+        shapes = [_turned(t.shape, turn) for t, turn in zip(tables, self.labels, strict=True)]
+        return n, d, {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
+
+    def __str__(self) -> str:
+        kinds = ("N x L", "L x N")
+        labels = ", ".join(kinds[turn] for turn in self.labels)
+        return f"features {'D x N' if self.data else 'N x D'}, labels {labels}"
+
+
+def _turned(shape: tuple[int, int], turn: bool) -> tuple[int, int]:
+    return (shape[1], shape[0]) if turn else (shape[0], shape[1])
+
+
+def _orientation(data: Any, tables: Sequence[Any], names: Variables, findings: Findings) -> Turn:
+    """Return the turn that makes all sizes agree; by convention data is N x D, labels L x N."""
+    choices = itertools.product((False, True), *[(True, False)] * len(tables))
+    turns = [Turn(first, tuple(rest)) for first, *rest in choices]
+    fitting = [turn for turn in turns if _fits(turn.sizes(data, tables), names)]
+    if not fitting:
+        shapes = ", ".join(str(table.shape) for table in tables)
+        rule = "features and labels must agree on the number of instances"
+        refuse(rule, "Give data N x D and labels L x N.", value=f"{data.shape} and {shapes}")
+    if len(fitting) > 1:
+        fix = "Add label_names or ids if that is wrong: their lengths settle it."
+        findings.add(f"the shapes allow {len(fitting)} readings; used: {fitting[0]}", fix)
+    return fitting[0]
+
+
+def _fits(sizes: tuple[int, int, set[int], set[int]], names: Variables) -> bool:
+    n, d, label_ns, label_counts = sizes
+    if label_ns != {n} or len(label_counts) != 1:
+        return False
+    wanted = {"ids": n, "feature_names": d, "label_names": next(iter(label_counts))}
+    return all(key not in names or names[key].size == size for key, size in wanted.items())
+
+
+def _upright(table: Any, turn: bool) -> Any:
+    table = table.T if turn else table
+    if sp.issparse(table):
+        return sp.csr_array(table)
+    return np.ascontiguousarray(table)
+
+
+def _features(table: Any) -> Features:
+    check_shape(table.shape[0], table.shape[1], 0)
+    with np.errstate(over="ignore"):
+        features: Features = table.astype(np.float32)
+    return features
+
+
+def _labels(table: Any) -> Any:
+    check_shape(table.shape[0], 0, table.shape[1])
+    return table.toarray() if sp.issparse(table) else table
+
+
+def _texts(variables: Variables, name: str) -> list[str]:
+    value = variables.get(name, np.empty(0, np.str_))
+    if sp.issparse(value) or value.dtype.kind not in "Uiuf":
+        refuse("names must be a cell array of texts", "Use a cell array.", column=name)
+    if value.dtype.kind == "f":
+        value = np.asarray([f"{number:g}" for number in value.ravel()])
+    return [str(text) for text in value.ravel().tolist()]
+
+
+def _display(variables: Variables) -> pd.DataFrame | None:
+    names, values = _texts(variables, "display_names"), _texts(variables, "display_values")
+    if not names or len(values) % len(names):
+        return None
+    n = len(values) // len(names)
+    return pd.DataFrame({name: values[j * n : (j + 1) * n] for j, name in enumerate(names)})
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+) -> None:
+    """Write a v5 file: data N x D, label tables L x N, names as cell arrays."""
+    variables = {"data": dataset.features, "partial_labels": dataset.candidates.T}
+    if dataset.truth is not None:
+        variables["target"] = dataset.truth.T
+    variables |= {"label_names": _cells(dataset.label_names), "ids": _cells(dataset.ids)}
+    if not is_numbering(dataset.feature_names, "x"):
+        variables["feature_names"] = _cells(dataset.feature_names)
+    if display := display_texts(dataset):
+        variables["display_names"] = _cells(list(display))
+        variables["display_values"] = np.hstack([_cells(texts) for texts in display.values()])
+    if resolution is not None:
+        variables[RESOLVED_KEY] = np.asarray(resolution.labels, np.uint8).T
+        variables["confidences"] = np.asarray(resolution.confidences, np.float32).T
+        variables["reasons"] = np.asarray(resolution.reasons).T
+        variables["reason_texts"] = _cells(resolution.reason_texts)
+    _save(path, variables)
+
+
+def _save(path: Path, variables: Variables) -> None:
+    from scipy.io import savemat  # not needed to read: the decoder imports its own
+
+    for name, value in variables.items():
+        stored = 12 * value.nnz if sp.issparse(value) else value.nbytes
+        if stored > MAX_VARIABLE:
+            hint = "Write npz instead."
+            raise ExportError("A v5 .mat file holds less than 2 GB per variable.", name, hint)
+    savemat(path, variables, appendmat=False, do_compression=True, oned_as="column")
+
+
+def _cells(texts: Sequence[str]) -> npt.NDArray[np.object_]:
+    cells = np.empty((len(texts), 1), dtype=object)
+    cells[:, 0] = list(texts)
+    return cells

@@ -1,0 +1,1 @@
+"""What several readers and writers share: roles of columns, guessing, limits, findings, tables."""

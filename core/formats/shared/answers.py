@@ -1,0 +1,286 @@
+"""Who said what, as files tell it: cells that hold the answers of several sources, made into votes.
+
+Owns how such cells are spelled, and the words that stand for no label. Which column of a table
+holds them belongs to `people`; rows of a table that are one item belong to `folding`.
+"""
+
+import ast
+import json
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from core.data.votes import Votes
+from core.formats.shared.cells import MAX_LIST_TEXT, parse_flag, parse_names
+from core.formats.shared.findings import Findings
+from core.formats.shared.label_sets import LabelSets
+from core.formats.shared.limits import check_size
+from core.formats.shared.mapping import ColumnMapping
+
+LABEL_KEYS = (
+    *("label", "labels", "annotation", "annotations", "choice", "choices", "answer", "answers"),
+    *("category", "categories", "class", "classes", "tags", "value", "vote", "emotion", "emotions"),
+    *("response", "judgment", "judgement", "rating", "sentiment"),
+)
+SOURCE_KEYS = (
+    *("annotator_id", "annotator", "rater_id", "rater", "worker_id", "worker", "completed_by"),
+    *("user_id", "user", "coder", "judge", "labeler", "labeller", "reviewer", "expert", "source"),
+    *("model", "model_version", "name", "id", "by", "created_by", "participant", "participant_id"),
+)
+MAX_SEATS = 1000  # of a count of answers: beyond, they are a histogram and not people
+MAX_SOURCES = 2**16  # of `Votes`
+SEAT = "answer {}"
+
+
+class NameReader:
+    """Cells of label names: split, numbers made into names, words for no label left out."""
+
+    def __init__(self, mapping: ColumnMapping, findings: Findings) -> None:
+        self._delimiter, self._findings = mapping.delimiter, findings
+        self._none = {word.casefold() for word in mapping.no_label}
+        self._none -= {name.casefold() for name in mapping.label_names}
+        self._stated, self._first = mapping.label_names, mapping.numbered_from
+        self._ignored: dict[str, int] = {}
+
+    def __call__(self, cell: Any) -> list[str]:
+        """Return the labels that a cell names; ValueError when it does not hold names."""
+        names = []
+        for name in parse_names(cell, self._delimiter):
+            if name.strip().casefold() in self._none:
+                self._ignored[name] = self._ignored.get(name, 0) + 1
+            else:
+                names.append(name if self._first is None else self._numbered(name))
+        return names
+
+    def says_something(self, cell: Any) -> bool:
+        """Whether there is an answer at all; the word for no label is one, nothing is none."""
+        return not (cell is None or (isinstance(cell, str) and not cell.strip()) or cell != cell)
+
+    def tell(self, column: str) -> None:
+        """Say which words were left out."""
+        for word, count in self._ignored.items():
+            rule = f"{word!r} is read as no label"
+            fix = "If it is a label, state no_label=[] in the mapping (--mapping)."
+            self._findings.add(rule, fix, column=column, value=f"{count:,} times")
+        self._ignored = {}
+
+    def _numbered(self, name: str) -> str:
+        try:
+            at = int(float(name)) - (self._first or 0)
+        except (ValueError, OverflowError):
+            return name
+        return self._stated[at] if 0 <= at < len(self._stated) else name
+
+
+class Answers:
+    """Answers collected one by one. Names get numbers as they come."""
+
+    def __init__(self) -> None:
+        self.labels = LabelSets(0)
+        self._sources: dict[str, int] = {}
+        self._yes, self._no, self._answered = array("i"), array("i"), array("i")
+
+    def add(
+        self, row: int, source: str, yes: Iterable[str], no: Iterable[str] | None = None
+    ) -> None:
+        """Note an answer: about all labels, or about those in `yes` and `no` alone."""
+        who = self._number(source)
+        for label in self.labels.numbers(yes):
+            self._yes.extend((row, label, who))
+        if no is None:
+            self._answered.extend((row, who))
+        else:
+            for label in self.labels.numbers(no):
+                self._no.extend((row, label, who))
+        n_values = len(self._yes) + len(self._no) + len(self._answered)
+        check_size(4 * n_values, "the list of all votes")
+
+    def _number(self, source: str) -> int:
+        who = self._sources.setdefault(source, len(self._sources))
+        if who >= MAX_SOURCES:
+            raise OverflowError
+        return who
+
+    @property
+    def n_sources(self) -> int:
+        return len(self._sources)
+
+    def votes(self, n: int, label_names: Sequence[str]) -> Votes:
+        """Return all answers as votes; who said yes and no to a cell said yes."""
+        place = {name: j for j, name in enumerate(label_names)}
+        to = np.array([place[name] for name in self.labels.names] or [0], np.int64)
+        yes, no = (np.array(one, np.int64).reshape(-1, 3) for one in (self._yes, self._no))
+        answered = np.array(self._answered, np.int64).reshape(-1, 2)
+        for table in (yes, no):
+            if len(table):
+                table[:, 1] = to[table[:, 1]]
+        order = sorted(self._sources)
+        at = {name: k for k, name in enumerate(order)}
+        moved = np.array([at[name] for name in self._sources] or [0], np.int64)
+        for table in (yes, no, answered):
+            if len(table):
+                table[:, -1] = moved[table[:, -1]]
+        no = no[~np.isin(_keys(no), _keys(yes))]
+        whole = (answered[:, 0] << 32) | answered[:, 1]
+        no = no[~np.isin((no[:, 0] << 32) | no[:, 2], whole)]
+        tables = [one.astype(np.int32) for one in (yes, answered, no)]
+        votes = Votes(tuple(order), tables[0], tables[1], tables[2], (n, len(label_names)))
+        return votes.compact()
+
+
+def _keys(table: Any) -> Any:
+    return (table[:, 0] << 40) | (table[:, 1] << 16) | table[:, 2]
+
+
+# ------------------------------------------------------------------------ cells of many answers
+
+
+def loaded(cell: Any) -> Any:
+    """Return what a cell holds, which may be written as JSON or as Python writes lists."""
+    if not isinstance(cell, str) or cell.strip()[:1] not in ("{", "["):
+        return cell
+    text = cell.strip()
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text) if len(text) <= MAX_LIST_TEXT else cell
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return cell
+
+
+def answers_of(
+    cell: Any, kind: str, names: NameReader, sources: Any = None, row: int = 0
+) -> Iterator[tuple[str, list[str], list[str] | None]]:
+    """Give source, yes and no of every answer in a cell; ValueError when it holds none such."""
+    cell = loaded(cell)
+    if cell is None or cell == "":
+        return
+    if kind == "by_source" and isinstance(cell, Mapping):
+        for source, said in cell.items():
+            if names.says_something(said):
+                yield (str(source), *_said(said, names))
+    elif kind == "counts" and isinstance(cell, Mapping):
+        yield from _counted(cell, names, row)
+    elif kind == "objects" and isinstance(cell, list | Mapping):
+        yield from _objects(one_by_one(cell), names)
+    elif kind == "parallel":
+        yield from _parallel(cell, sources, names)
+    elif kind == "lists" and isinstance(cell, list):
+        for k, said in enumerate(cell):
+            if said is not None:
+                yield (SEAT.format(k + 1), *_said(said, names))
+    else:
+        raise ValueError(f"not answers {kind}")
+
+
+def _said(said: Any, names: NameReader) -> tuple[list[str], list[str] | None]:
+    """Return the labels of one answer: those named, or those marked 1 and those marked 0."""
+    said = loaded(said)
+    if isinstance(said, Mapping) and "choices" not in said:
+        marks = {str(name): parse_flag(mark) for name, mark in said.items() if mark is not None}
+        if None in marks.values():
+            raise ValueError("neither 0 nor 1")
+        yes = [name for name, mark in marks.items() if mark]
+        return yes, [name for name, mark in marks.items() if not mark]
+    return names(said), None
+
+
+def one_by_one(cell: Any) -> Any:
+    """Return an object of lists, `{"label": […], "annotator_id": […]}`, as a list of objects."""
+    if not isinstance(cell, Mapping):
+        return cell
+    lists = {key: value for key, value in cell.items() if isinstance(value, list)}
+    n = max(map(len, lists.values()), default=0)
+    whole = {key: value for key, value in lists.items() if len(value) == n}
+    return [{key: value[k] for key, value in whole.items()} for k in range(n)]
+
+
+def _objects(
+    cell: list[Any], names: NameReader
+) -> Iterator[tuple[str, list[str], list[str] | None]]:
+    for k, said in enumerate(cell):
+        if said is None:
+            continue
+        if not isinstance(said, Mapping):
+            raise ValueError("not an object")
+        keys = {str(key).casefold(): key for key in said}
+        label = next((keys[key] for key in LABEL_KEYS if key in keys), None)
+        source = next((keys[key] for key in SOURCE_KEYS if key in keys), None)
+        if label is None:
+            raise ValueError("an answer without a label")
+        who = said[source] if source is not None else None
+        if isinstance(who, Mapping):
+            who = next(iter(who.values()), None)
+        yield (SEAT.format(k + 1) if who is None else str(who), *_said(said[label], names))
+
+
+def _parallel(
+    cell: Any, sources: Any, names: NameReader
+) -> Iterator[tuple[str, list[str], list[str] | None]]:
+    said, who = parts_of(cell), parts_of(loaded(sources))
+    if len(said) != len(who):
+        raise ValueError(f"{len(said)} answers of {len(who)} sources")
+    for source, one in zip(who, said, strict=True):
+        if names.says_something(one):
+            yield (str(source), *_said(one, names))
+
+
+def parts_of(cell: Any) -> list[Any]:
+    """Return the elements of a list, or of text with commas, semicolons or bars between them."""
+    if isinstance(cell, list):
+        return cell
+    if cell is None or cell != cell or str(cell).strip() == "":
+        return []
+    text = str(cell)
+    between = next((one for one in ("|", ";", ",") if one in text), None)
+    return [part.strip() for part in text.split(between)] if between else [text.strip()]
+
+
+def _counted(
+    cell: Mapping[Any, Any], names: NameReader, row: int
+) -> Iterator[tuple[str, list[str], list[str] | None]]:
+    """Give each of the counted answers a seat.
+
+    Nobody knows who sat where: which seats say what changes from row to row, so that no seat comes
+    to stand for one opinion.
+    """
+    said = []
+    for label, count in cell.items():
+        if count is None:
+            continue
+        if not isinstance(count, int | float) or count != int(count) or count < 0:
+            raise ValueError("not a count")
+        said += [label] * min(int(count), MAX_SEATS + 1)
+        if len(said) > MAX_SEATS:
+            raise ValueError(f"more than {MAX_SEATS} answers")
+    order = np.random.default_rng(row).permutation(len(said))
+    for seat, at in enumerate(order.tolist()):
+        yield SEAT.format(seat + 1), names(str(said[at])), None
+
+
+def spelled_out(votes: Votes, names: Sequence[str], start: int, stop: int) -> list[str]:
+    """Every source's answer as JSON: its labels, or 1 and 0 where it was asked about some only."""
+    said: list[dict[str, Any]] = [{} for _ in range(stop - start)]
+    unlisted = not votes.yes[:, 1].size or len(np.unique(votes.yes[:, 1])) < len(names)
+    whole = set(map(tuple, votes.answered.tolist()))
+    for i, k in votes.answered.tolist():
+        if start <= i < stop:
+            said[i - start][votes.sources[k]] = []
+    if unlisted and len(votes.answered):  # then one answer names all labels
+        i, k = votes.answered[0].tolist()
+        if start <= i < stop:
+            said[i - start][votes.sources[k]] = dict.fromkeys(names, 0)
+    for table, mark in ((votes.no, 0), (votes.yes, 1)):
+        for i, j, k in table.tolist():
+            if start <= i < stop:
+                kind: Any = [] if (i, k) in whole else {}
+                answer = said[i - start].setdefault(votes.sources[k], kind)
+                if isinstance(answer, dict):
+                    answer[names[j]] = mark
+                elif mark:
+                    answer.append(names[j])
+    return [json.dumps(one, ensure_ascii=False) for one in said]

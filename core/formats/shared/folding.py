@@ -1,0 +1,305 @@
+"""Rows that are views of items become items; what every source said becomes votes.
+
+Owns what is one instance. A table is folded once it is whole: instances are in the order in which
+they are met first, and have the first row's cells.
+"""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.formats.shared.answers import SEAT, Answers, NameReader, answers_of
+from core.formats.shared.blocks import BLOCK_ROWS
+from core.formats.shared.cells import parse_marks
+from core.formats.shared.findings import Findings, refuse
+from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
+
+PROBABLE = 0.5  # a probability from here on is a yes
+SEPARATORS = " _.-:/|"
+NOT_ASKED, UNREADABLE = -1, -2
+
+
+class Folded:
+    """A table with one row per instance, its labels, and who offered them."""
+
+    def __init__(self, table: pa.Table, answers: Answers, names: tuple[str, ...], voted: bool):
+        self.table, self.answers, self.stated, self.voted = table, answers, names, voted
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """The labels that are stated, in their order, then those that were met."""
+        return (*self.stated, *sorted(self.answers.labels.names - set(self.stated)))
+
+
+def is_folded(mapping: ColumnMapping) -> bool:
+    """Whether rows are no instances, or cells hold the answers of several sources."""
+    several = mapping.layout in ("long", "answers") or mapping.label_style == "count"
+    return mapping.row != "item" or several
+
+
+def fold(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> Folded:
+    """Return the table by instance."""
+    return _Folding(table, mapping, findings).folded()
+
+
+def people_labels(mapping: ColumnMapping) -> tuple[str, ...]:
+    """Return the label of each column of a table with a column per person and label."""
+    pairs = zip(mapping.labels, mapping.sources, strict=True)
+    return tuple(column.replace(source, "", 1).strip(SEPARATORS) for column, source in pairs)
+
+
+def instances_of(keys: Any) -> tuple[npt.NDArray[np.int64], list[int]]:
+    """Return the instance of every row, and the row in which each instance is met first."""
+    seen: dict[str, int] = {}
+    first = array("q")
+    rows = array("q")
+    for i, key in enumerate(keys):
+        row = seen.setdefault(str(key), len(seen))
+        if row == len(first):
+            first.append(i)
+        rows.append(row)
+    return np.frombuffer(rows, np.int64) if rows else np.zeros(0, np.int64), first.tolist()
+
+
+def cells_of(column: pa.ChunkedArray) -> Iterator[Any]:
+    """Give a column's cells as Python objects, few at a time."""
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+        for start in range(0, len(chunk), BLOCK_ROWS):
+            yield from chunk.slice(start, BLOCK_ROWS).to_pylist()
+
+
+class _Folding:
+    def __init__(self, table: pa.Table, mapping: ColumnMapping, findings: Findings) -> None:
+        self.table, self.mapping, self.findings = table, mapping, findings
+        self.answers, self.names = Answers(), NameReader(mapping, findings)
+        self.again = 0  # ways in which somebody answered more than once
+        repeats = mapping.row == "view" or mapping.layout == "long"
+        if repeats and mapping.id is None:
+            rule = "views of items need a column that names the item"
+            refuse(rule, "State the mapping's id (--mapping).")
+        if repeats:
+            self.rows, self.first = instances_of(cells_of(table.column(mapping.id)))
+        else:
+            self.rows, self.first = np.arange(table.num_rows), list(range(table.num_rows))
+
+    def folded(self) -> Folded:
+        mapping = self.mapping
+        read = {"one_hot": self._flags, "delimited": self._sets, "long": self._long}
+        try:
+            if mapping.layout == "answers":
+                self._cells()
+            elif mapping.row == "people":
+                self._people()
+            elif mapping.label_style == "count":
+                self._counts()
+            else:
+                read[mapping.layout]()
+        except OverflowError:
+            refuse("there are too many sources", "Check which column names them.")
+        self.names.tell(mapping.labels[0])
+        if self.again:
+            rule = "some cells hold several votes of one source: half or more yes is a yes"
+            self.findings.add(rule, "Nothing to do, unless these are no votes.")
+        self.answers.labels.n = len(self.first)
+        voted = mapping.layout != "long" or mapping.row == "view" or mapping.source is not None
+        return Folded(self._items(), self.answers, self._stated(), voted)
+
+    def _stated(self) -> tuple[str, ...]:
+        mapping = self.mapping
+        if mapping.layout != "one_hot":
+            return mapping.label_names
+        if mapping.row == "people":
+            return tuple(dict.fromkeys(people_labels(mapping)))
+        return plain_names(mapping.labels, LABEL_PREFIXES)
+
+    def _items(self) -> pa.Table:
+        """Return the first row of each item, without columns that say something of its views."""
+        if len(self.first) == self.table.num_rows:
+            return self.table
+        items = self.table.take(pa.array(self.first, pa.int64()))
+        needed = {*self.mapping.features, self.mapping.text, self.mapping.image, self.mapping.id}
+        shown = [name for name in self.mapping.display if name not in needed]
+        vary = [name for name in shown if self._varies(name)]
+        if self.mapping.row == "view" and vary:
+            rule = (
+                "columns differ between views of an item; they are not shown, and kept in exports"
+            )
+            some = ", ".join(vary[:8]) + (" …" if len(vary) > 8 else "")
+            self.findings.add(rule, "Nothing to do.", value=some)
+            return items.drop_columns(vary)
+        return items
+
+    def _varies(self, name: str) -> bool:
+        column = self.table.column(name)
+        if pa.types.is_nested(column.type):
+            return True
+        same = column.take(pa.array(np.asarray(self.first)[self.rows]))
+        equal = pc.equal(column, same).fill_null(True)
+        return not pc.all(equal).as_py()
+
+    def _who(self) -> Iterator[str]:
+        """Give who made each row's view; a view without a name is the next of its item."""
+        column = self.mapping.source
+        given = cells_of(self.table.column(column)) if column else iter([None] * len(self.rows))
+        met: dict[int, int] = {}
+        for row, who in zip(self.rows.tolist(), given, strict=True):
+            if who is None or str(who).strip() == "":
+                met[row] = met.get(row, 0) + 1
+                yield SEAT.format(met[row])
+            else:
+                yield _plain_number(str(who).strip())
+
+    def _sets(self) -> None:
+        """A row has an item, a source and the labels that this source offers."""
+        column = self.mapping.labels[0]
+        views = zip(
+            self.rows.tolist(), self._who(), cells_of(self.table.column(column)), strict=True
+        )
+        for i, (row, who, cell) in enumerate(views):
+            self._add(row, who, cell, i, column)
+
+    def _add(self, row: int, who: str, cell: Any, i: int, column: str) -> None:
+        try:
+            self.answers.add(row, who, self.names(cell))
+        except ValueError:
+            rule, fix = "a cell must hold names of labels", 'Write them as ["a", "b"].'
+            self.findings.add(rule, fix, fatal=True, row=i + 1, column=column, value=cell)
+
+    def _flags(self) -> None:
+        """A row has an item, a source and 0/1 for each label; an empty cell was not asked."""
+        flags = np.stack([self._marks(name) for name in self.mapping.labels], axis=1)
+        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+        for row, who, marks in zip(self.rows.tolist(), self._who(), flags, strict=True):
+            self._marked(row, who, marks, names)
+
+    def _marked(self, row: int, who: str, marks: Any, names: Sequence[str]) -> None:
+        asked = marks >= 0
+        if not asked.any():
+            return
+        yes = [names[j] for j in np.flatnonzero(marks == 1).tolist()]
+        if asked.all():
+            self.answers.add(row, who, yes)
+        else:
+            self.answers.add(row, who, yes, [names[j] for j in np.flatnonzero(marks == 0).tolist()])
+
+    def _marks(self, name: str) -> npt.NDArray[np.int8]:
+        """Return a column of votes: 1, 0, or -1 where there is none."""
+        column = self.table.column(name).combine_chunks()
+        column = column.cast(pa.string()) if pa.types.is_null(column.type) else column
+        encoded = column.dictionary_encode()
+        known = [self._mark(value) for value in encoded.dictionary.to_pylist()]
+        codes = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
+        marks: npt.NDArray[np.int8] = np.array([*known, NOT_ASKED], np.int8)[codes]
+        for i in np.flatnonzero(marks == UNREADABLE).tolist():
+            rule, fix = "votes must be 0/1, -1/1 or true/false", "Correct the cell."
+            is_probable = self.mapping.label_style == "probability"
+            rule = "probabilities must be between 0 and 1" if is_probable else rule
+            value = column[i].as_py()
+            self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=value)
+        return marks
+
+    def _mark(self, value: Any) -> int:
+        if value is None or str(value).strip() == "" or value != value:
+            return NOT_ASKED
+        if self.mapping.label_style == "probability":
+            try:
+                number = float(value)
+            except ValueError:
+                return UNREADABLE
+            return int(number >= PROBABLE) if 0 <= number <= 1 else UNREADABLE
+        marks = parse_marks(value)
+        if not marks:
+            return UNREADABLE
+        self.again += len(marks) > 1
+        return int(2 * sum(marks) >= len(marks))
+
+    def _people(self) -> None:
+        """A row is an item, with a column of labels per source, or one per source and label."""
+        sources = self.mapping.sources
+        if self.mapping.layout == "delimited":
+            for column, who in zip(self.mapping.labels, sources, strict=True):
+                for i, cell in enumerate(cells_of(self.table.column(column))):
+                    if self.names.says_something(cell):
+                        self._add(i, who, cell, i, column)
+            return
+        labels, names = people_labels(self.mapping), self._stated()
+        for who in dict.fromkeys(sources):
+            marks = np.full((len(self.rows), len(names)), NOT_ASKED, np.int8)
+            for column, owner, label in zip(self.mapping.labels, sources, labels, strict=True):
+                if owner == who:
+                    marks[:, names.index(label)] = self._marks(column)
+            for row in np.flatnonzero((marks >= 0).any(axis=1)).tolist():
+                self._marked(row, who, marks[row], names)
+
+    def _cells(self) -> None:
+        """A cell holds the answers of all sources."""
+        mapping, column = self.mapping, self.mapping.labels[0]
+        beside = cells_of(self.table.column(mapping.source)) if mapping.source else iter(())
+        for i, cell in enumerate(cells_of(self.table.column(column))):
+            who = next(beside, None)
+            try:
+                found = list(answers_of(cell, str(mapping.answers), self.names, who, i))
+            except (ValueError, TypeError, AttributeError) as error:
+                rule = f"a cell must hold answers ({mapping.answers}): {error}"
+                fix = "Correct it, or state `answers` in the mapping (--mapping)."
+                self.findings.add(rule, fix, fatal=True, row=i + 1, column=column, value=cell)
+                continue
+            for source, yes, no in found:
+                self.answers.add(int(self.rows[i]), _plain_number(source), yes, no)
+
+    def _counts(self) -> None:
+        """A row is an item, a column says how many chose its label."""
+        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+        columns = [cells_of(self.table.column(name)) for name in self.mapping.labels]
+        for i, cells in enumerate(zip(*columns, strict=True)):
+            counts = dict(zip(names, map(_whole, cells), strict=True))
+            try:
+                found = list(answers_of(counts, "counts", self.names, None, i))
+            except ValueError as error:
+                rule, fix = f"cells must count who chose a label: {error}", "Correct the row."
+                self.findings.add(rule, fix, fatal=True, row=i + 1, value=str(list(cells)))
+                continue
+            for source, yes, no in found:
+                self.answers.add(i, source, yes, no)
+
+    def _long(self) -> None:
+        """A row has an item and one label; perhaps a source, and whether it offers the label."""
+        mapping = self.mapping
+        label = cells_of(self.table.column(mapping.labels[0]))
+        values = self._marks(mapping.labels[1]) if len(mapping.labels) > 1 else None
+        lists_no = values is not None and bool((values == 0).any())
+        who = self._who() if mapping.source else iter([""] * len(self.rows))
+        for i, (row, source, cell) in enumerate(zip(self.rows.tolist(), who, label, strict=True)):
+            offered = values is None or values[i] == 1
+            names = self._named(cell, i)
+            if not mapping.source:
+                self.answers.add(row, "", names if offered else ())
+            elif values is None or not lists_no:
+                self.answers.add(row, source, names if offered else ())
+            elif values[i] >= 0:
+                self.answers.add(row, source, names if offered else (), () if offered else names)
+
+    def _named(self, cell: Any, i: int) -> list[str]:
+        if cell is None or str(cell) == "":
+            return []
+        try:
+            return self.names([str(cell)])
+        except ValueError:
+            return []
+
+
+def _whole(cell: Any) -> Any:
+    """Return a count written as text as a number; what is none is returned as it is."""
+    if isinstance(cell, str):
+        return int(cell) if cell.strip().isdecimal() else None if not cell.strip() else cell
+    return cell
+
+
+def _plain_number(text: str) -> str:
+    """Write `17.0` as `17`: a column of numbers with empty cells has fractions."""
+    return text[:-2] if text.endswith(".0") and text[:-2].isdecimal() else text

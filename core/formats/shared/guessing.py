@@ -1,0 +1,334 @@
+"""Guess which column of a table plays which role, and say why.
+
+Judges by names first, then by the first rows' values. Order matters: what a name says outright
+(`label_sea`, `truth`, `embedding`) is settled before anything is inferred from values.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from core.formats.shared.cells import parse_flag
+from core.formats.shared.guessing_features import find_features, find_shown
+from core.formats.shared.mapping import (
+    LABEL_PREFIXES,
+    NO_LABEL,
+    TRUTH_PREFIXES,
+    ColumnMapping,
+    plain_names,
+)
+from core.formats.shared.people import find_alike_columns, find_people
+from core.formats.shared.profiles import ID_NAMES, TRUTH_NAMES, Kind, Profile, Roles, delimiter_of
+
+WEAK_ID_NAMES = (
+    *("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row", "fname"),
+    *("file", "filepath", "file_path", "path", "example_id", "sample_id", "text_id", "comment_id"),
+    *(
+        "post_id",
+        "tweet_id",
+        "doc_id",
+        "document_id",
+        "sentence_id",
+        "task_id",
+        "rev_id",
+        "pair_id",
+    ),
+    *("image", "img", "clip", "audio"),
+)
+SET_NAMES = (
+    *("candidate_labels", "candidates", "partial_labels", "labels", "label", "tags", "classes"),
+    *("categories", "genres", "choices", "topics", "given_label"),
+)
+OTHER_SET_NAMES = (
+    *(
+        "accept",
+        "annotations",
+        "annotation",
+        "answers",
+        "answer",
+        "responses",
+        "response",
+        "votes",
+        "vote",
+    ),
+    *("judgments", "judgements", "judgment", "judgement", "emotions", "emotion", "category", "tag"),
+    *("class", "class_label", "choice", "topic", "genre", "sentiment", "rating", "predictions"),
+    *("prediction", "predicted_labels", "attributes", "keywords", "toxicity", "intent", "intents"),
+)
+VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote")
+CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
+UNNAMED = re.compile(r"column\d+")  # of a table without a header
+
+
+def guess(table: pa.Table, given: ColumnMapping | None = None) -> ColumnMapping:
+    """Return a full mapping of the table's columns; what `given` states is kept."""
+    roles = Roles(table, given)
+    finders = (find_people, _find_id, _find_labels, _find_truth, find_features, find_shown)
+    for find in finders:
+        find(roles)
+    return roles.mapping(tuple(table.column_names))
+
+
+def _find_id(roles: Roles) -> None:
+    if not roles.open("id"):
+        return
+    found = roles.named(ID_NAMES, "text", "number", "binary", "empty", "other")
+    if found is None:
+        weak = roles.named(WEAK_ID_NAMES, "text", "number")
+        can_name = weak is not None and weak.values and weak.distinct and not weak.is_picture
+        found = weak if can_name else None
+    if found is not None:
+        roles.take("id", [found.name], f"the column is called {found.name!r}")
+        return
+    texts = [one for one in roles.free.values() if UNNAMED.fullmatch(one.name)]
+    texts = [one for one in texts if one.kind == "text" and one.distinct and one.has_no_spaces]
+    if texts and len(texts[0].values) > 1:
+        roles.take("id", [texts[0].name], "no header; every text in it is different")
+
+
+def _find_labels(roles: Roles) -> None:
+    if not roles.open("labels"):
+        _describe_labels(roles)
+        return
+    finders: tuple[Callable[[Roles], bool], ...] = (
+        _long_labels,
+        _prefixed_labels,
+        _named_set,
+        _list_of_names,
+        _trailing_flags,
+        _set_like_text,
+        _other_named_set,
+        _class_numbers,
+        _varying_names,
+        find_alike_columns,
+        _unnamed_set,
+    )
+    for found in finders:
+        if found(roles):
+            break
+
+
+def _describe_labels(roles: Roles) -> None:
+    """Fill in how the columns the caller named as labels are written."""
+    columns = [roles.profiles[name] for name in roles.fields["labels"] if name in roles.profiles]
+    if roles.fields.get("row") == "people":
+        roles.set("layout", "delimited")  # then `find_people` named their sources
+    as_set = len(columns) == 1 and columns[0].kind not in ("binary", "number", "empty")
+    roles.set("layout", "delimited" if as_set else "one_hot")
+    if roles.fields["layout"] == "one_hot":
+        roles.set("label_style", _style(columns))
+    elif columns and roles.open("delimiter"):
+        roles.set("delimiter", *delimiter_of(columns[0]))
+
+
+def _long_labels(roles: Roles) -> bool:
+    label = roles.named(("label", "labels"), "text", "number", "binary", "empty")
+    id_column = roles.profiles.get(roles.fields.get("id") or "")
+    if label is None or id_column is None or not _layout_allows(roles, "long"):
+        return False
+    if roles.fields.get("row") == "view":
+        return _long_views(roles, label)
+    value = roles.named(VALUE_NAMES, "binary", "number", "text")
+    repeats = 1 - len(set(map(str, id_column.values))) / max(1, len(id_column.values))
+    if value is None and (label.key != "label" or repeats < 0.2):
+        return False
+    if value is not None and repeats == 0 and len(roles.profiles) > 3:
+        return False
+    columns = [label.name] if value is None else [label.name, value.name]
+    why = "ids repeat" if value is None else f"there is a column {value.name!r} beside it"
+    roles.take("labels", columns, f"{label.name!r} names one label per row: {why}", layout="long")
+    return True
+
+
+def _long_views(roles: Roles, label: Profile) -> bool:
+    """A row per item, rater and label, with the rater's yes or no."""
+    value = roles.named(VALUE_NAMES, "binary")
+    if value is None:
+        return False
+    why = f"{value.name!r} tells what each view says of the label in {label.name!r}"
+    roles.take("labels", [label.name, value.name], why, layout="long")
+    return True
+
+
+def _prefixed_labels(roles: Roles) -> bool:
+    for prefix in LABEL_PREFIXES:
+        columns = tuple(name for name in roles.prefixed(prefix) if _holds_flags(roles.free[name]))
+        if columns and _layout_allows(roles, "one_hot"):
+            reason = f"{len(columns)} columns begin with {prefix!r} and hold 0/1"
+            style = _style([roles.profiles[name] for name in columns])
+            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
+            return True
+    return False
+
+
+def _holds_flags(one: Profile) -> bool:
+    """Whether a column is meant to hold 0/1; a few wrong values shall be told, not hidden."""
+    flags = sum(parse_flag(value) is not None for value in one.values)
+    return one.kind in ("binary", "empty") or 2 * flags > len(one.values)
+
+
+def _named_set(roles: Roles) -> bool:
+    kinds: tuple[Kind, ...] = ("text", "names", "numbers", "other", "empty")
+    if roles.fields.get("row") == "view":  # a class number per view
+        kinds = (*kinds, "number", "binary")
+    found = roles.named(SET_NAMES, *kinds)
+    return found is not None and _take_set(roles, found, f"the column is called {found.name!r}")
+
+
+def _other_named_set(roles: Roles) -> bool:
+    """A column of names under a name that may mean something else."""
+    kinds: tuple[Kind, ...] = ("text", "names", "other")
+    if roles.fields.get("row") == "view":
+        kinds = (*kinds, "number", "binary")
+    last = {one.last_key: one for one in reversed(roles.free.values()) if one.kind in kinds}
+    named = (last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in last)
+    found = roles.named(OTHER_SET_NAMES, *kinds) or next(named, None)
+    if found is None or (found.is_wordy and not _splits_into_names(found)):
+        return False
+    return _take_set(roles, found, f"the column is called {found.name!r}")
+
+
+def _splits_into_names(one: Profile) -> bool:
+    delimiter, _ = delimiter_of(one)
+    names = {name for value in one.values for name in str(value).split(delimiter)}
+    return len(names) < len(one.values) / 2
+
+
+def _varying_names(roles: Roles) -> bool:
+    """In rows of views: the only column of a few names that differ between views of an item."""
+    if roles.fields.get("row") != "view" or roles.fields.get("id") is None:
+        return False
+    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
+    texts = [one for one in texts if not one.is_wordy and not one.is_outcome and not one.is_truth]
+    few = [one for one in texts if len(set(map(str, one.values))) <= max(10, len(one.values) / 5)]
+    found = [one for one in few if roles.differs_between_views(one)]
+    if len(found) != 1:
+        return False
+    why = f"only {found[0].name!r} holds a few names that differ between views"
+    return _take_set(roles, found[0], why)
+
+
+def _class_numbers(roles: Roles) -> bool:
+    """Cells such as 27 or 4,27: numbers of classes, several in some of them."""
+    for one in roles.free.values():
+        texts = [str(value) for value in one.values] if one.kind == "text" else []
+        if (
+            texts
+            and all(map(CLASS_NUMBERS.fullmatch, texts))
+            and not all(map(str.isdecimal, texts))
+        ):
+            return _take_set(roles, one, f"{one.name!r} holds lists of class numbers")
+    return False
+
+
+def _unnamed_set(roles: Roles) -> bool:
+    """In a table without a header: the column of texts that repeat."""
+    free = [one for one in roles.free.values() if UNNAMED.fullmatch(one.name)]
+    for one in reversed(free):
+        if one.kind in ("text", "names", "number") and not one.distinct and not one.is_picture:
+            delimiter, _ = delimiter_of(one)
+            names = {name for value in one.values for name in str(value).split(delimiter)}
+            if len(names) < max(3, len(one.values)):
+                return _take_set(roles, one, f"no header; values of {one.name!r} repeat")
+    return False
+
+
+def _list_of_names(roles: Roles) -> bool:
+    found = [one for one in roles.free.values() if one.kind == "names" and not one.is_outcome]
+    return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
+
+
+def _set_like_text(roles: Roles) -> bool:
+    """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
+    texts = [one for one in roles.free.values() if one.kind == "text"]
+    for one in [one for one in texts if not one.is_outcome and not one.is_truth]:
+        for delimiter in ("|", ";", "#"):
+            split = [set(str(value).split(delimiter)) for value in one.values]
+            several = sum(len(names) > 1 for names in split)
+            if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
+                return _take_set(roles, one, f"few names joined by {delimiter!r} fill {one.name!r}")
+    return False
+
+
+def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
+    if not _layout_allows(roles, "delimited"):
+        return False
+    delimiter, why = delimiter_of(one)
+    roles.take("labels", [one.name], reason, layout="delimited")
+    roles.set("delimiter", delimiter, why)
+    if roles.open("no_label"):
+        roles.set("no_label", _no_label_words(one, delimiter))
+    return True
+
+
+def _no_label_words(one: Profile, delimiter: str | None) -> tuple[str, ...]:
+    """Return the words for no label; one that stands beside labels is a label."""
+    beside: set[str] = set()
+    for value in one.values:
+        parts = str(value).strip("[]").split(delimiter or ",")
+        if len(parts) > 1:
+            beside.update(part.strip(" '\"").casefold() for part in parts)
+    return tuple(word for word in NO_LABEL if word not in beside)
+
+
+def _layout_allows(roles: Roles, layout: str) -> bool:
+    return bool(roles.fields.get("layout", layout) == layout)
+
+
+def _trailing_flags(roles: Roles) -> bool:
+    """The run of 0/1 columns at the end of the table, or else at its beginning."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    others = [one for one in free if one.kind in ("number", "numbers", "text")]
+    others += [one for one in roles.profiles.values() if roles.fields.get("row") == "view"]
+    if not others or not _layout_allows(roles, "one_hot"):
+        return False
+    for place, ordered in (("last", free[::-1]), ("first", free)):
+        run = _leading_run(ordered)
+        if run:
+            columns = tuple(one.name for one in roles.free.values() if one.name in run)
+            reason = f"the {place} {len(columns)} columns hold only 0/1, -1/1 or true/false"
+            style = _style([roles.profiles[name] for name in columns])
+            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
+            return True
+    return False
+
+
+def _leading_run(profiles: Sequence[Profile]) -> set[str]:
+    def is_other(one: Profile) -> bool:
+        return one.kind != "binary" or _is_boolean(one) != _is_boolean(profiles[0])
+
+    stop = next((i for i, one in enumerate(profiles) if is_other(one)), len(profiles))
+    return {one.name for one in profiles[:stop]}
+
+
+def _is_boolean(one: Profile) -> bool:
+    return all(isinstance(value, bool) for value in one.values)
+
+
+def _find_truth(roles: Roles) -> None:
+    if not roles.open("truth"):
+        stated = [roles.profiles[name] for name in roles.fields["truth"] if name in roles.profiles]
+        as_set = len(stated) == 1 and stated[0].kind not in ("binary", "number")
+        roles.set("truth_layout", "delimited" if as_set else "one_hot")
+        return
+    labels = set(plain_names(tuple(roles.fields.get("labels", ())), LABEL_PREFIXES))
+    one_hot = roles.fields.get("layout", "one_hot") == "one_hot"
+    for prefix in TRUTH_PREFIXES:
+        columns = roles.prefixed(prefix, "binary", "empty")
+        columns = tuple(name for name in columns if not one_hot or name[len(prefix) :] in labels)
+        if columns:
+            reason = f"{len(columns)} columns begin with {prefix!r}"
+            roles.take("truth", columns, reason, truth_layout="one_hot")
+            return
+    found = roles.named(TRUTH_NAMES, "text", "names", "numbers", "other", "empty")
+    if found is not None:
+        reason = f"the column is called {found.name!r}"
+        roles.take("truth", [found.name], reason, truth_layout="delimited")
+
+
+def _style(columns: Sequence[Profile]) -> str:
+    values = {value for one in columns for value in one.values}
+    if values and all(isinstance(value, bool) for one in columns for value in one.values):
+        return "true/false"
+    return "-1/1" if -1 in values and 0 not in values else "0/1"

@@ -1,0 +1,78 @@
+"""Names of classes in a file beside the data, where the data holds their numbers."""
+
+import re
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from core.formats.shared.cells import parse_names
+from core.formats.shared.folding import cells_of
+from core.formats.shared.mapping import ColumnMapping
+
+NAMES = re.compile(r"label|class|name|categor|emotion|tag|topic|genre|vocab|ontolog", re.I)
+EXTENSIONS = (".txt", ".names", ".labels", ".classes", ".lst")
+MAX_BYTES = 2**18
+MAX_FILES = 200
+MAX_NAME = 200
+ROWS = 20_000
+
+
+def with_names_beside(mapping: ColumnMapping, sample: pa.Table, path: Path) -> ColumnMapping:
+    """Return the mapping with the labels' names, if cells hold numbers and a file beside has names.
+
+    The file has a name per line, at least as many as the largest number asks for; of several that
+    which is called most like the data.
+    """
+    if mapping.layout == "one_hot" or mapping.label_names or not mapping.labels:
+        return mapping
+    numbers = _class_numbers(mapping, sample)
+    if not numbers or not path.parent.is_dir():
+        return mapping
+    rated = [(_likeness(file, path), file, names) for file, names in _lists_beside(path)]
+    fitting = [one for one in rated if one[0] and len(one[2]) > max(numbers) - (min(numbers) > 0)]
+    if not fitting:
+        return mapping
+    _, file, names = max(fitting, key=lambda one: (one[0], -len(one[2])))
+    first = 1 if min(numbers) > 0 and len(names) == max(numbers) else 0
+    why = f"class numbers are names of {file.name} beside it, counted from {first}"
+    found = {"label_names": tuple(names), "numbered_from": first}
+    return mapping.model_copy(update={**found, "reasons": {**mapping.reasons, "label_names": why}})
+
+
+def _class_numbers(mapping: ColumnMapping, sample: pa.Table) -> set[int]:
+    found: set[int] = set()
+    for column in mapping.labels[:1] if mapping.row != "people" else mapping.labels:
+        for cell in islice(cells_of(sample.column(column)), ROWS):
+            try:
+                names = parse_names(cell, mapping.delimiter)
+            except ValueError:
+                return set()
+            if not all(name.isdecimal() and len(name) < 6 for name in names):
+                return set()
+            found.update(map(int, names))
+    return found
+
+
+def _lists_beside(path: Path) -> Iterable[tuple[Path, list[str]]]:
+    for file in islice(sorted(path.parent.iterdir()), MAX_FILES):
+        if file.suffix.lower() not in EXTENSIONS or file.name == path.name or not file.is_file():
+            continue
+        if file.is_symlink() or file.stat().st_size > MAX_BYTES:
+            continue
+        try:
+            lines = file.read_text("utf-8-sig").splitlines()
+        except (OSError, UnicodeError):
+            continue
+        names = [line.strip() for line in lines if line.strip()]
+        if len(names) > 1 and len(set(names)) == len(names) and max(map(len, names)) <= MAX_NAME:
+            yield file, names
+
+
+def _likeness(file: Path, path: Path) -> int:
+    """Return how many words the names of two files share, and one if one speaks of names."""
+    words = set(re.split(r"[\W_]+", file.stem.casefold())) & set(
+        re.split(r"[\W_]+", path.stem.casefold())
+    )
+    return 2 * len(words - {""}) + bool(NAMES.search(file.stem))

@@ -1,0 +1,80 @@
+"""Numbers out of columns: of any type, and of lists that are one row of features each."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from core.data.dataset import Features
+from core.formats.shared.cells import parse_numbers
+from core.formats.shared.findings import Findings
+from core.formats.shared.folding import cells_of
+from core.formats.shared.limits import check_shape, check_size
+
+MAX_BAD_LISTS = 1_000
+
+
+def is_number(kind: pa.DataType) -> bool:
+    types = pa.types
+    exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+    return bool(exact or types.is_floating(kind))
+
+
+def as_floats(column: pa.Array) -> npt.NDArray[np.floating[Any]]:
+    """Return numbers as they are if they are floats, else as float64; missing ones are NaN."""
+    if not (pa.types.is_float32(column.type) or pa.types.is_float64(column.type)):
+        column = column.cast(pa.float64(), safe=False)  # 17 digits are rounded, not refused
+    values: npt.NDArray[np.floating[Any]] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def list_features(column: pa.ChunkedArray, name: str, findings: Findings) -> Features:
+    """Return the (n, d) features of a column of lists, native or written as text."""
+    types, kind = pa.types, column.type
+    native = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    if native and is_number(kind.value_type):
+        lengths = pc.list_value_length(column).fill_null(0).to_numpy()
+        return _joined(column.chunks, lengths, name, findings)
+    rows: list[npt.NDArray[np.float32]] = []
+    n_bytes = 0
+    for i, cell in enumerate(cells_of(column)):
+        rows.append(_number_row(cell, i, name, findings))
+        n_bytes += rows[-1].nbytes
+        check_size(n_bytes, "the features")
+    return _joined(rows, np.array([row.size for row in rows]), name, findings)
+
+
+def _joined(
+    parts: Sequence[Any], lengths: npt.NDArray[Any], name: str, findings: Findings
+) -> npt.NDArray[np.float32]:
+    """Return lists of equally many numbers as one table."""
+    width = int(lengths.max())
+    for i in np.flatnonzero(lengths != width)[:MAX_BAD_LISTS].tolist():
+        rule, fix = f"every list of features must have {width} numbers", "Make it as long."
+        findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=str(lengths[i]))
+    check_shape(len(lengths), width, 0)
+    findings.stop_if_fatal()
+    check_size(4 * len(lengths) * width, "the features")
+    table = np.empty(len(lengths) * width, np.float32)
+    at = 0
+    for part in parts:
+        numbers = part if isinstance(part, np.ndarray) else as_floats(part.flatten())
+        with np.errstate(over="ignore"):
+            table[at : at + len(numbers)] = numbers
+        at += len(numbers)
+    return table.reshape(len(lengths), width)
+
+
+def _number_row(cell: Any, i: int, name: str, findings: Findings) -> npt.NDArray[np.float32]:
+    try:
+        row = parse_numbers(cell)
+        if row.ndim == 1:
+            return row
+    except (ValueError, TypeError, OverflowError):
+        pass
+    rule, fix = "a cell must hold a list of numbers", "Correct it, e.g. [0.5, 1.0]."
+    findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
+    return np.zeros(0, np.float32)

@@ -1,0 +1,327 @@
+"""Find out whether a table tells what several sources said, and where: people, models or rules.
+
+Three ways to tell it: a row per view (an item and who looked at it), a column per person, or a cell
+with the answers of all. Names of columns speak first, then the cells must bear them out.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from core.formats.shared.cells import parse_names
+from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_counts
+from core.formats.shared.profiles import Profile, Roles, delimiter_of
+
+RATER = re.compile(
+    rf"_?(({WHO})([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
+    r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
+    r"|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle|performer|assignee)",
+    re.IGNORECASE,
+)
+NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
+WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
+GENERIC = re.compile(WORDS, re.IGNORECASE)
+OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
+ITEM = re.compile(
+    r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example"
+    r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data)"
+    r"[ _]?(id|nr|no|number|name|key|idx)?",
+    re.IGNORECASE,
+)
+SEPARATORS = re.compile(r"[ _.:/|-]+")
+MAX_SAMPLE = 200
+
+
+def find_people(roles: Roles) -> None:
+    """Give the columns their roles where several sources speak; leave them free otherwise."""
+    row = roles.fields.get("row")
+    if row == "item" and not roles.open("layout"):
+        return
+    if row in (None, "view") and _find_views(roles, stated=row == "view"):
+        return
+    if roles.open("labels") and row in (None, "people") and _find_columns(roles, row == "people"):
+        return
+    if row == "people" and not roles.open("labels") and roles.open("sources"):
+        _own_columns(roles)
+    if row in (None, "item") and roles.open("labels") and not find_counts(roles):
+        find_answers(roles)
+
+
+# --------------------------------------------------------------------------------- rows of views
+
+
+def _find_views(roles: Roles, stated: bool) -> bool:
+    """Items that repeat, each time with another rater."""
+    raters = [one for one in roles.free.values() if RATER.fullmatch(one.key)]
+    raters = [one for one in raters if one.kind in ("text", "number", "binary")]
+    raters = [one for one in raters if _may_name_people(roles.cells(one.name), one)]
+    if not roles.open("source"):
+        raters = [
+            roles.profiles[name] for name in (roles.fields["source"],) if name in roles.profiles
+        ]
+    raters.sort(key=lambda one: -_is_certain(one))
+    for rater in raters:
+        who = roles.cells(rater.name)
+        item = _item_of(roles, who, rater.name)
+        if item is not None:
+            seen = roles.cells(item.name)
+            n, m = len(set(seen)), len(seen)
+            why = f"{item.name!r} repeats ({n:,} items in the first {m:,} rows), each time with "
+            roles.set("row", "view", why + f"another {rater.name!r}: a row is one person's view")
+            roles.set("source", rater.name, f"the column is called {rater.name!r}")
+            roles.free.pop(rater.name, None)
+            _take_item(roles, item)
+            _leave_out_facts(roles, rater)
+            return True
+    if stated and roles.open("id"):
+        item = _item_of(roles, None, "")
+        if item is not None:
+            _take_item(roles, item)
+    return stated
+
+
+def _leave_out_facts(roles: Roles, rater: Profile) -> None:
+    """Set aside columns about the raters themselves, such as `annotator_age`."""
+    stem = re.match(rf"_?({WHO})", rater.key)
+    if stem is not None:
+        for name, one in list(roles.free.items()):
+            is_fact = one.key.startswith((f"{stem[0]}_", f"{stem[0]}."))
+            if is_fact and not OWNED.fullmatch(one.key):
+                del roles.free[name]
+                roles.aside.add(name)
+
+
+def _take_item(roles: Roles, item: Profile) -> None:
+    if not roles.open("id"):
+        return
+    if item.is_wordy:  # a text that names itself is read and shown as well
+        roles.set("id", item.name, f"equal {item.name!r} are one item")
+    else:
+        roles.take("id", [item.name], f"views of one item share {item.name!r}")
+
+
+def _may_name_people(cells: Sequence[Any], one: Profile) -> bool:
+    """Whether the same few names come again and again, as those of people do and texts do not."""
+    known = [cell for cell in cells if cell is not None]
+    few = len(set(known)) <= max(6, len(known) / 2)
+    return few and not one.is_wordy and (_is_certain(one) or one.has_no_spaces)
+
+
+def _is_certain(one: Profile) -> bool:
+    return not re.fullmatch(r"(users?|sources?|who|models?|username).*", one.key)
+
+
+def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | None:
+    """Return the column that names items: repeated, mostly not by one rater; the finest."""
+    if not roles.open("id"):
+        stated = roles.profiles.get(roles.fields["id"] or "")
+        return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
+    free = [
+        one for one in roles.free.values() if one.name != rater and not RATER.fullmatch(one.key)
+    ]
+    for group in (
+        [one for one in free if one.is_id_named],
+        [one for one in free if ITEM.fullmatch(one.key) or one.key.endswith("id")],
+        [one for one in free if one.kind == "text" and one.is_wordy],
+        [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome],
+    ):
+        fitting = [one for one in group if _repeats(roles.cells(one.name), who)]
+        if fitting:
+            return max(fitting, key=lambda one: len(set(roles.cells(one.name))))
+    return None
+
+
+def _repeats(items: Sequence[Any], who: Sequence[Any] | None) -> bool:
+    known = [item for item in items if item is not None]
+    n_items = len(set(known))
+    if len(known) < 0.95 * len(items) or n_items < 2 or n_items == len(known):
+        return False
+    if who is None:
+        return True
+    pairs = Counter(zip(items, who, strict=True))
+    several = len(pairs) - len({item for item, _ in pairs})
+    return several > 0 and len(set(who)) > 1 and n_items > len(known) ** 0.5 / 4
+
+
+# ---------------------------------------------------------------------------- columns of people
+
+
+def _find_columns(roles: Roles, stated: bool) -> bool:
+    """A column per person and label, or one per person."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    flags = [one for one in free if one.holds_marks or one.is_probability]
+    found = _grid([one.name for one in flags], stated)
+    if found and any(one.kind != "empty" for one in flags if one.name in found):
+        style = _style([one for one in flags if one.name in found])
+        sources = tuple(found[name] for name in found)
+        _take_columns(roles, tuple(found), sources, "a column per person and label", "one_hot")
+        roles.set("label_style", style)
+        return True
+    owners = {one.name: who for one in free if (who := _owner(one.name)) is not None}
+    if not stated:  # 0/1 in `label_sea` are no names
+        named = {one.name for one in free if one.kind in ("text", "names")}
+        owners = {k: who for k, who in owners.items() if k in named or PERSON.fullmatch(who)}
+    return _take_sets(roles, owners, "a column per person")
+
+
+def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
+    columns = [
+        roles.free[name] for name in owners if roles.free[name].kind not in ("empty", "other")
+    ]
+    if len({owners[one.name] for one in columns}) < 2:
+        return False
+    values = [value for one in columns for value in one.values]
+    delimiter, reason = delimiter_of(Profile("", columns[0].kind, values))
+    if not _share_names(columns, delimiter):
+        return False
+    names = tuple(one.name for one in columns)
+    if all(owners[name].isdecimal() for name in names) and _are_places(roles, names):
+        roles.set("row", "item")
+        about = f"{len(names)} columns hold one label each, never the same twice"
+        roles.take("labels", names, about, layout="delimited")
+        roles.set("delimiter", delimiter, reason)
+        return True
+    sources = tuple(owners[name] for name in names)
+    _take_columns(roles, names, sources, why, "delimited")
+    roles.set("delimiter", delimiter, reason)
+    return True
+
+
+def _are_places(roles: Roles, names: Sequence[str]) -> bool:
+    """Whether columns are places of a list: people would agree now and then."""
+    rows = zip(*(roles.cells(name) for name in names), strict=True)
+    filled = [[cell for cell in row if cell not in (None, "")] for row in rows]
+    return not any(len(set(row)) < len(row) for row in filled)
+
+
+def _take_columns(
+    roles: Roles, columns: tuple[str, ...], sources: tuple[str, ...], why: str, layout: str
+) -> None:
+    shown = ", ".join(list(dict.fromkeys(sources))[:6])
+    roles.set("row", "people", f"{why}: {len(set(sources))} sources ({shown})")
+    roles.take("labels", columns, f"{len(columns)} columns: {why}", layout=layout)
+    roles.set("sources", sources)
+
+
+def find_alike_columns(roles: Roles) -> bool:
+    """Columns of texts that share few names: where nothing else says what the labels are."""
+    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
+    texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_picture)]
+    for first in texts:
+        delimiter, _ = delimiter_of(first)
+        alike = [one for one in texts if one is first or _share_names([first, one], delimiter)]
+        if len(alike) > 1 and roles.fields.get("row") in (None, "people"):
+            owners = {one.name: _owner(one.name) or one.name for one in alike}
+            return _take_sets(roles, owners, "columns that share a few names")
+    return False
+
+
+def ambiguous_grid(columns: Collection[str]) -> tuple[list[str], list[str]] | None:
+    """Return both halves of names such as anna_sea, bob_sea where either may be the people."""
+    grids = [_best_grid(columns, side) for side in (0, 1)]
+    if all(len(grid) == len(columns) >= 4 for grid in grids):
+        halves = [list(dict.fromkeys(grid.values())) for grid in grids]
+        if all(len(half) > 1 for half in halves):
+            return halves[0], halves[1]
+    return None
+
+
+def _own_columns(roles: Roles) -> None:
+    """Name the sources of columns that the caller states."""
+    columns = tuple(roles.fields["labels"])
+    found = _best_grid(columns, 0) or _best_grid(columns, 1)
+    sets = [roles.profiles[name] for name in columns if name in roles.profiles]
+    if (
+        found
+        and len(found) == len(columns)
+        and all(one.kind in ("binary", "empty") for one in sets)
+    ):
+        roles.set("layout", "one_hot")
+        roles.set("sources", tuple(found[name] for name in columns))
+    else:
+        roles.set("layout", "delimited")
+        roles.set("sources", tuple(_owner(name) or name for name in columns))
+        values = [value for one in sets for value in one.values]
+        roles.set("delimiter", *delimiter_of(Profile("", sets[0].kind if sets else "text", values)))
+
+
+def _grid(columns: Sequence[str], stated: bool) -> dict[str, str]:
+    """Return the source of every column whose name is made of a source and a label."""
+    for side in (0, 1):
+        found = _best_grid(columns, side)
+        people = [who for who in dict.fromkeys(found.values()) if PERSON.fullmatch(who)]
+        if len(people) > 1 and len(people) >= 0.8 * len(set(found.values())):
+            return found
+    return _best_grid(columns, 0) if stated else {}
+
+
+def _best_grid(columns: Collection[str], side: int) -> dict[str, str]:
+    """Return the largest set of sources with the same labels: {column: source}."""
+    labels_of: dict[str, dict[str, str]] = defaultdict(dict)
+    for column in columns:
+        for cut in SEPARATORS.finditer(column):
+            halves = column[: cut.start()], column[cut.end() :]
+            if all(halves) and not GENERIC.fullmatch(halves[1 - side]):
+                labels_of[halves[side]][halves[1 - side]] = column
+    groups: dict[frozenset[str], list[str]] = defaultdict(list)
+    for who, labels in labels_of.items():
+        groups[frozenset(labels)].append(who)
+    shared = [(labels, who) for labels, who in groups.items() if len(who) > 1]
+    if not shared:
+        return {}
+    common, people = max(shared, key=lambda one: (len(one[0]) * len(one[1]), len(one[0])))
+    some = [one for one in labels_of if one not in people and NUMBERED_PERSON.fullmatch(one)]
+    found = {
+        column: one
+        for one in (*people, *some)
+        for label, column in labels_of[one].items()
+        if label in common
+    }
+    return {name: found[name] for name in columns if name in found}
+
+
+def _owner(name: str) -> str | None:
+    """Return whose column this is: `annotator_1`, `model_a`, `labels_anna`, `rater2_labels`."""
+    if NUMBERED_PERSON.fullmatch(name.strip()):
+        return name
+    owned = OWNED.fullmatch(name.strip())
+    if owned is None:
+        return None
+    who = owned["who"] or owned["named"]
+    return who if owned["named"] or PERSON.fullmatch(who) else None
+
+
+def _share_names(columns: Sequence[Profile], delimiter: str | None) -> bool:
+    """Whether columns hold names out of one small vocabulary."""
+    each = [_names_in(one, delimiter) for one in columns]
+    n_cells = sum(len(one.values) for one in columns)
+    known = Counter(name for names in each for name in names)
+    if not all(each) or len(known) > max(10, n_cells / 3) or max(map(len, known)) > 60:
+        return False
+    most = max(each, key=len)
+    return all(
+        len(names & (most | _others(each, i))) >= 0.3 * len(names) for i, names in enumerate(each)
+    )
+
+
+def _others(each: Sequence[set[str]], i: int) -> set[str]:
+    return set().union(*(names for k, names in enumerate(each) if k != i))
+
+
+def _names_in(one: Profile, delimiter: str | None) -> set[str]:
+    found: set[str] = set()
+    for value in one.values[:MAX_SAMPLE]:
+        try:
+            found.update(parse_names(value, delimiter))
+        except ValueError:
+            return set()
+    return found
+
+
+def _style(columns: Iterable[Profile]) -> str:
+    columns = list(columns)
+    if any(one.is_probability for one in columns):
+        return "probability"
+    values = {value for one in columns for value in one.values}
+    return "-1/1" if -1 in values and 0 not in values else "0/1"

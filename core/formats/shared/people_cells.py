@@ -1,0 +1,171 @@
+"""Cells that hold what several sources said: which column they are in, and how they are spelled."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice, takewhile
+from typing import Any
+
+from core.formats.shared.answers import LABEL_KEYS, MAX_SEATS, loaded, one_by_one, parts_of
+from core.formats.shared.profiles import Profile, Roles, delimiter_of
+
+WHO = (
+    r"annotators?|annot|anno|ann|raters?|coders?|judges?|workers?|experts?|reviewers?|labell?ers?"
+    r"|assessors?|evaluators?|participants?|respondents?|turkers?|graders?|readers?|users?|persons?"
+    r"|voters?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
+    r"|models?|llms?|classifiers?|clf|lf|rules?|gpt|claude|llama|gemini|mistral|bert|roberta|sources?"
+)
+PERSON = re.compile(rf"({WHO})([ _.:-]?(\d[\w.-]*|[a-z]|[a-z]?\d+|[\w]+))?", re.IGNORECASE)
+ANSWER_NAMES = (
+    *("annotations", "annotation", "annotators", "answers", "responses", "judgments", "judgements"),
+    *("votes", "label_counter", "label_counts", "label_count", "vote_counts", "counts", "raters"),
+    *(
+        "annotator_labels",
+        "annotator labels",
+        "labels_by_annotator",
+        "rater_labels",
+        "worker_labels",
+    ),
+    *("raw_labels", "crowd_labels", "labels", "label", "ratings", "old_labels", "all_labels"),
+)
+PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
+STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
+MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
+MAX_COUNTED = 200  # labels with a column of counts
+MAX_SAMPLE = 200
+
+
+def find_counts(roles: Roles) -> bool:
+    """Columns at the end that count who chose each label: each row has the same sum."""
+    free = [one for one in roles.free.values() if not one.is_outcome]
+    columns = list(takewhile(lambda one: one.kind in ("number", "binary"), reversed(free)))[::-1]
+    whole = [one for one in columns if all(isinstance(v, int) and v >= 0 for v in one.values)]
+    if len(columns) < 3 or len(whole) < len(columns) or len(columns) > MAX_COUNTED:
+        return False
+    cells = zip(*(roles.cells(one.name) for one in columns), strict=True)
+    sums = Counter(sum(row) for row in cells if None not in row)
+    (total, times), *_ = sums.most_common(1) or [(0, 0)]
+    most = max((value for one in columns for value in one.values), default=0)
+    if total < 2 or total > MAX_SEATS or most < 2 or times < 0.95 * sums.total() or times < 5:
+        return False
+    why = f"{len(columns)} columns count who chose each label: every row adds up to {total}"
+    about = {"layout": "one_hot", "label_style": "count"}
+    roles.take("labels", [one.name for one in columns], why, **about)
+    return True
+
+
+def find_answers(roles: Roles) -> None:
+    """A column whose cells hold the answers of all sources."""
+    if roles.named(STATED_CANDIDATES) is not None:
+        return
+    last = {one.last_key: one for one in reversed(roles.free.values())}
+    named = [roles.named([name]) or last.get(name) for name in ANSWER_NAMES]
+    rest = (one for one in roles.free.values() if one.kind in ("other", "text"))
+    for one in dict.fromkeys([*(one for one in named if one is not None), *rest]):
+        if one.is_outcome or one.is_truth:
+            continue
+        beside = _beside(roles, one)
+        shape = "parallel" if beside is not None else _shape(one, one.last_key in ANSWER_NAMES)
+        if shape is None or roles.fields.get("answers", shape) != shape:
+            continue
+        about = {"layout": "answers", "answers": shape}
+        roles.take("labels", [one.name], f"{one.name!r} holds {_DESCRIBED[shape]}", **about)
+        roles.set("delimiter", _inner_delimiter(one, shape))
+        if beside is not None:
+            roles.set("source", beside.name, f"{beside.name!r} names the source of each answer")
+            roles.free.pop(beside.name, None)
+        return
+
+
+_DESCRIBED = {
+    "by_source": "an object with every source's labels",
+    "lists": "a list with one element per source",
+    "objects": "a list of answers, each with its label",
+    "counts": "how many chose each label",
+    "parallel": "one answer per source of a list beside it",
+}
+
+
+def _shape(one: Profile, is_named: bool) -> str | None:
+    cells = [loaded(value) for value in islice(one.values, MAX_SAMPLE)]
+    cells = [cell for cell in cells if cell is not None and cell != ""]
+    if not cells:
+        return None
+    if all(isinstance(cell, dict) for cell in cells):
+        return _object_shape(cells, is_named)
+    if not all(isinstance(cell, list) for cell in cells) or not any(cells):
+        return None
+    parts = [part for cell in cells for part in cell if part is not None]
+    if parts and all(isinstance(part, dict) for part in parts):
+        has_label = all({str(key).casefold() for key in part} & {*LABEL_KEYS} for part in parts)
+        return "objects" if has_label else None
+    if parts and all(isinstance(part, list) for part in parts):
+        flat = [name for part in parts for name in part]
+        return "lists" if all(isinstance(name, str | int) for name in flat) else None
+    if parts and all(isinstance(part, str | int) for part in parts) and one.kind != "numbers":
+        again = sum(len(set(cell)) < len(cell) for cell in cells)
+        vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
+        return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
+    return None
+
+
+def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None:
+    values = [value for cell in cells for value in cell.values() if value is not None]
+    keys = {str(key) for cell in cells for key in cell}
+    are_people = all(PERSON.fullmatch(key) for key in keys)
+    if not values or not (is_named or are_people):
+        return None
+    if {*LABEL_KEYS} & {key.casefold() for key in keys} and _are_objects(cells):
+        return "objects"
+    if all(type(value) in (int, float) for value in values) and not are_people:
+        whole = all(value == int(value) and value >= 0 for value in values if value == value)
+        return "counts" if whole and max(values) > 1 else None
+    kinds = (str, int, list, dict, bool)
+    return "by_source" if all(isinstance(value, kinds) for value in values) else None
+
+
+def _are_objects(cells: Sequence[dict[str, Any]]) -> bool:
+    """Whether every object has a list of labels, and another list as long."""
+    for cell in cells:
+        each = one_by_one(cell)
+        if not each or len(each[0]) < 2 or not {*LABEL_KEYS} & {str(k).casefold() for k in each[0]}:
+            return False
+    return True
+
+
+def _beside(roles: Roles, one: Profile) -> Profile | None:
+    """Return the column with as many sources in every cell as this one has answers."""
+    if one.kind == "number" or one.kind == "binary":
+        return None
+    for other in roles.free.values():
+        if other is one or not PLURAL.fullmatch(other.last_key):
+            continue
+        sizes = [
+            (len(parts_of(loaded(a))), len(parts_of(loaded(b))))
+            for a, b in zip(roles.cells(one.name), roles.cells(other.name), strict=True)
+            if not isinstance(loaded(a), dict)
+        ][:MAX_SAMPLE]
+        same = sum(a == b for a, b in sizes)
+        if sizes and same >= 0.95 * len(sizes) and max(a for a, _ in sizes) > 1:
+            return other
+    return None
+
+
+def _inner_delimiter(one: Profile, shape: str) -> str | None:
+    """Return what stands between the labels of one answer, where they are text."""
+    texts = []
+    for value in islice(one.values, MAX_SAMPLE):
+        cell = loaded(value)
+        if shape == "parallel":
+            parts = parts_of(cell)
+        elif isinstance(cell, dict):
+            parts = list(cell.values())
+        else:
+            parts = [
+                p.get(next((k for k in p if str(k).casefold() in LABEL_KEYS), ""), None)
+                if isinstance(p, dict)
+                else p
+                for p in (cell or [])
+            ]
+        texts += [part for part in parts if isinstance(part, str)]
+    return delimiter_of(Profile("", "text", texts))[0] if texts else ","

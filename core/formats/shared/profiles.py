@@ -1,0 +1,282 @@
+"""What the first rows of a table say about its columns, and the roles that columns have so far."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from core.formats.shared.cells import parse_marks, parse_number, parse_numbers
+from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, ColumnMapping
+
+SAMPLE_ROWS = 1000
+NUMBER_ROWS = 50  # of a column of fractions, whose values say little
+NEARLY_ALL = 0.95
+DELIMITERS = ("|", ";", "#", ",", " ")
+ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
+TRUTH_NAMES = (
+    *("truth", "true_labels", "truth_labels", "true_label", "ground_truth", "gold", "gold_label"),
+    *("gold_labels", "groundtruth"),
+)
+PICTURE = re.compile(r"^data:image/|\.(jpe?g|png|gif|webp|bmp|tiff?)(\?.*)?$", re.IGNORECASE)
+
+NOT_A_FEATURE = re.compile(
+    r"(.*[ _.-])?(id|ids|uid|uuid|guid|hash|md5|sha1|sha256|url|date|datetime|timestamp)"
+    r"|.*[a-z](Id|ID|Date|Timestamp)|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
+)
+DERIVED = re.compile(
+    r"((n|num|number|count)[ _]?(of)?[ _]?)?(annotators?|annotations?|raters?|votes?|workers?)"
+    r"([ _]?count)?|(soft|hard|majority|consensus|old|final|aggregated)[ _]?labels?.*"
+    r"|label[ _]?(dist|count|counter|counts|distribution).*|(agreement|entropy|kappa|trust).*"
+    r"|.*[ _](agreement|entropy|trust|lead_time)|lead_time|split|fold",
+    re.IGNORECASE,
+)
+
+Kind = Literal["binary", "number", "text", "numbers", "names", "empty", "other"]
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What the first rows say about one column."""
+
+    name: str
+    kind: Kind
+    values: list[Any]  # without missing ones
+
+    @cached_property
+    def key(self) -> str:
+        return self.name.strip().casefold()
+
+    @cached_property
+    def last_key(self) -> str:
+        """The last part of a name such as `Answer.emotions`."""
+        return self.key.rpartition(".")[2]
+
+    @property
+    def distinct(self) -> bool:
+        return len(set(map(str, self.values))) == len(self.values)
+
+    @property
+    def mean_length(self) -> float:
+        return sum(len(str(value)) for value in self.values) / max(1, len(self.values))
+
+    @property
+    def is_outcome(self) -> bool:
+        return self.name.startswith(OUTCOME_PREFIXES) or self.key in ("resolved", "conf", "reason")
+
+    @property
+    def is_truth(self) -> bool:
+        return self.name.startswith(TRUTH_PREFIXES) or self.key in TRUTH_NAMES
+
+    @property
+    def is_picture(self) -> bool:
+        """Whether cells name picture files, are data URLs, or hold the bytes of a picture."""
+        if self.kind == "other":
+            given = self.values[:50]
+            held = (value.get("bytes") if isinstance(value, dict) else value for value in given)
+            return bool(given) and all(isinstance(value, bytes) for value in held)
+        found = (PICTURE.search(str(value)) for value in self.values[:50])
+        return self.kind == "text" and bool(self.values) and all(found)
+
+    @property
+    def is_id_named(self) -> bool:
+        return self.key in ID_NAMES
+
+    @property
+    def has_no_spaces(self) -> bool:
+        return not any(" " in str(value).strip() for value in self.values)
+
+    @cached_property
+    def is_wordy(self) -> bool:
+        """Whether cells are texts that a person reads."""
+        return self.kind == "text" and self.mean_length >= 15 and not self.has_no_spaces
+
+    @cached_property
+    def holds_marks(self) -> bool:
+        """Whether cells say yes or no; `0, 1` where somebody was asked twice."""
+        if self.kind in ("binary", "empty"):
+            return True
+        texts = set(map(str, self.values)) if self.kind in ("text", "number") else {"?"}
+        return len(texts) < 30 and all(parse_marks(text) is not None for text in texts)
+
+    @property
+    def is_probability(self) -> bool:
+        """Whether all numbers are between 0 and 1, and some are neither."""
+        if self.kind != "number" or not all(isinstance(one, float) for one in self.values):
+            return False
+        return all(0 <= value <= 1 for value in self.values)
+
+    @cached_property
+    def is_never_feature(self) -> bool:
+        """Whether numbers only name, count votes or tell the time."""
+        if NOT_A_FEATURE.fullmatch(self.name.strip()) or DERIVED.fullmatch(self.key):
+            return True
+        if len(self.values) < 20 or not all(isinstance(one, int) for one in self.values):
+            return False
+        steps = np.diff(np.array(self.values[:100], dtype=np.float64))
+        return self.values[0] in (0, 1) and bool((steps == 1).all())  # the number of the row
+
+
+class Roles:
+    """Roles found so far. A column is free until a role takes it; a stated role stays."""
+
+    def __init__(self, table: pa.Table, given: ColumnMapping | None) -> None:
+        stated = set() if given is None else given.model_fields_set - {"columns", "reasons"}
+        self.fields: dict[str, Any] = {name: getattr(given, name) for name in sorted(stated)}
+        self.reasons = dict.fromkeys(self.fields, "stated by the caller")
+        if given is not None and given.reasons:
+            self.reasons |= given.reasons
+        columns = zip(table.column_names, table.itercolumns(), strict=True)
+        self.table = table
+        self.profiles = {name: profile_of(name, column) for name, column in columns}
+        self.aside: set[str] = set()  # columns that are shown and nothing else
+        claimed = _claimed(self.fields)
+        self.free = {name: one for name, one in self.profiles.items() if name not in claimed}
+
+    def cells(self, name: str) -> list[Any]:
+        """Return the first rows' cells of a column, missing ones too."""
+        column = self.table.column(name)
+        return list(map(_hashable, column.slice(0, 20 * SAMPLE_ROWS).to_pylist()))
+
+    def is_constant(self, name: str) -> bool:
+        """Whether all rows at hand say the same."""
+        column = self.table.column(name)
+        return len(column) > 1 and len(set(column.to_pylist())) == 1
+
+    def differs_between_views(self, one: Profile) -> bool:
+        """Whether a column says different things of one item."""
+        first: dict[object, object] = {}
+        views = zip(self.cells(self.fields["id"]), self.cells(one.name), strict=True)
+        return any(first.setdefault(item, value) != value for item, value in views)
+
+    def open(self, field: str) -> bool:
+        return field not in self.fields
+
+    def set(self, field: str, value: Any, reason: str = "") -> None:
+        """Give a role to a column or several, unless the caller stated that role."""
+        if self.open(field):
+            self.fields[field] = value
+            if reason:
+                self.reasons[field] = reason
+
+    def take(self, field: str, columns: Iterable[str], reason: str, **details: Any) -> None:
+        columns = tuple(columns)
+        self.set(field, columns[0] if field == "id" else columns, reason)
+        for name, value in details.items():
+            self.set(name, value)
+        for name in columns:
+            self.free.pop(name, None)
+
+    def named(self, names: Sequence[str], *kinds: Kind) -> Profile | None:
+        """The free column with the first of these names, if it is of one of these kinds."""
+        by_key = {one.key: one for one in reversed(self.free.values())}
+        found = (by_key[name] for name in names if name in by_key)
+        return next((one for one in found if not kinds or one.kind in kinds), None)
+
+    def prefixed(self, prefix: str, *kinds: Kind) -> tuple[str, ...]:
+        return tuple(
+            name
+            for name, one in self.free.items()
+            if name.startswith(prefix) and (not kinds or one.kind in kinds)
+        )
+
+    def mapping(self, columns: tuple[str, ...]) -> ColumnMapping:
+        if self.open("display"):
+            kept = {*self.free, *self.aside}
+            self.fields["display"] = tuple(name for name in columns if name in kept)
+        else:  # columns that came later are kept as well
+            claimed = _claimed(self.fields)
+            rest = tuple(name for name in columns if name not in claimed)
+            self.fields["display"] = (*self.fields["display"], *rest)
+        return ColumnMapping(**self.fields, columns=columns, reasons=self.reasons)
+
+
+def _hashable(value: Any) -> Any:
+    return str(value) if isinstance(value, list | dict) else value
+
+
+def _claimed(fields: dict[str, Any]) -> set[str]:
+    shown_text = fields.get("feature_layout") == "text"
+    roles = ("labels", "truth", "display", *(() if shown_text else ("features",)))
+    many = {name for role in roles for name in fields.get(role, ())}
+    return many | {fields[role] for role in ("id", "source") if fields.get(role) is not None}
+
+
+# -------------------------------------------------------------------------- kinds and delimiters
+
+
+def profile_of(name: str, column: pa.ChunkedArray) -> Profile:
+    column = column.slice(0, SAMPLE_ROWS)
+    column = column.drop_null() if column.null_count else column
+    kind = column.type
+    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        return _number_profile(name, column.to_numpy())
+    values = column.to_pylist()
+    return Profile(name, _kind(values), values)
+
+
+def _number_profile(name: str, numbers: npt.NDArray[Any]) -> Profile:
+    few = numbers[:NUMBER_ROWS].tolist()
+    found = np.unique(numbers).tolist() if {-1, 0, 1}.issuperset(few) else []
+    if set(found) in ({0}, {1}, {-1}, {0, 1}, {-1, 1}):
+        return Profile(name, "binary", found)
+    values = few if numbers.dtype.kind == "f" else numbers.tolist()
+    return Profile(name, "number" if len(numbers) else "empty", values)
+
+
+def _kind(values: Sequence[Any]) -> Kind:
+    if all(isinstance(value, str) for value in values):
+        texts = [value for value in values if value.strip()]
+        if _are_nearly_all_numbers(texts):
+            return "number"
+        return ("numbers" if _hold_numbers(texts) else "text") if texts else "empty"
+    if all(isinstance(value, list) for value in values):
+        elements = [one for value in values[:100] for one in value if one is not None]
+        if elements and all(isinstance(one, int | float) for one in elements):
+            return "numbers" if len({len(value) for value in values}) == 1 else "other"
+        return "names" if all(isinstance(one, str) for one in elements) else "other"
+    return "other"
+
+
+def _are_nearly_all_numbers(texts: Sequence[str]) -> bool:
+    """Whether a column is meant to hold numbers; a few wrong cells shall be told, not hidden."""
+    other = (text for text in texts if parse_number(text) is None)
+    allowed = int((1 - NEARLY_ALL) * len(texts) + 1e-9)
+    return bool(texts) and next(islice(other, allowed, None), None) is None
+
+
+def _hold_numbers(texts: Sequence[str]) -> bool:
+    """Whether cells are lists of numbers, written as text such as `[0.5, 1]`."""
+    try:
+        sizes = [parse_numbers(text).size for text in texts[:20] if _is_listed(text)]
+    except ValueError:
+        return False
+    return len(sizes) == len(texts[:20]) and len(set(sizes)) == 1 and any(sizes)
+
+
+def delimiter_of(one: Profile) -> tuple[str | None, str]:
+    """Return what stands between the names of a column's cells, and why."""
+    texts = [value for value in one.values if isinstance(value, str) and value.strip()]
+    if one.kind in ("names", "numbers", "other") or (
+        texts and all(_is_listed(text) for text in texts)
+    ):
+        return None, "cells are lists"
+    for delimiter in DELIMITERS:
+        several = sum(delimiter in text.strip() for text in texts)
+        if several and (delimiter != " " or _splits_into_few(texts, delimiter)):
+            return delimiter, f"{several} of the first {len(texts)} cells contain {delimiter!r}"
+    return "|", "no delimiter was seen; '|' is assumed"
+
+
+def _splits_into_few(texts: Sequence[str], delimiter: str) -> bool:
+    return len({name for text in texts for name in text.split(delimiter)}) < len(set(texts))
+
+
+def _is_listed(text: str) -> bool:
+    text = text.strip()
+    return text[:1] == "[" and text[-1:] == "]"
