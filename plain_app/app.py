@@ -5,6 +5,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from core.data.demo import DEMOS
 from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.charts import distinct, short
@@ -15,7 +16,6 @@ from plain_app.components.login import LONGEST as LONGEST_NAME
 from plain_app.components.login import known_person, require_login
 from plain_app.components.steps import draw_steps
 from plain_app.server import readiness
-from plain_app.server.launcher import DEMO_NAME
 from plain_app.services import runs
 from plain_app.services.workspace import (
     Opened,
@@ -29,7 +29,7 @@ from plain_app.widgets.tour import draw_tour
 
 HERE = Path(__file__).parent
 OPENED = "frame.opened"
-DEMO = (DEMO_NAME, "demo")  # as the app and the command line call it
+DEMO = (DEMOS["demo"].title, "demo")  # as the app and the command line call it
 LONGEST = 60  # characters of an option's name
 MAX_NAMED = 5
 ICON, LOGO = HERE / "static" / "icon.svg", HERE / "static" / "logo.svg"
@@ -117,7 +117,7 @@ def _keep_opened() -> None:
 def _offer_tour(chosen: DatasetRow | None) -> None:
     """Offer the tour; on other data than the demo it opens the demo first."""
     if draw_tour(chosen is not None and chosen.name in DEMO):
-        state.remember("data.wants_demo", True)
+        state.remember("data.wants_demo", "demo")
         st.switch_page(DATA)
 
 

@@ -1,7 +1,7 @@
 """The script `plain`: the engine's commands (`core.cli`), and those of the app."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,12 @@ from core.cli.screen import (
 )
 
 DataFile = Annotated[
-    str | None, typer.Option("--data", metavar="FILE", help="A file to look at first, or demo.")
+    str | None,
+    typer.Option("--data", metavar="FILE", help="A file to look at first, or demo or demo-crowd."),
+]
+DemoName = Annotated[
+    Literal["digits", "crowd"],
+    typer.Argument(help="digits: scenes of digits; crowd: messages that five people labelled."),
 ]
 Host = Annotated[
     str, typer.Option(help="Where to listen; another than 127.0.0.1 needs a password file.")
@@ -82,6 +87,7 @@ def open_app(
 
 @app.command()
 def demo(
+    which: DemoName = "digits",
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     port: Port = None,
     browser: Browser = True,
@@ -91,9 +97,10 @@ def demo(
     as_json: JsonFlag = False,
 ) -> None:
     """Open the app on the embedded data; or train on it in the terminal."""
+    word = "demo-crowd" if which == "crowd" else "demo"
     if terminal or as_json or changes:
-        return train_demo(preset, changes, as_json)
-    return _serve(workspace, data="demo", host="127.0.0.1", port=port, browser=browser)
+        return train_demo(preset, changes, as_json, word)
+    return _serve(workspace, data=word, host="127.0.0.1", port=port, browser=browser)
 
 
 @app.command()

@@ -26,7 +26,9 @@ from core.cli.screen import (
 )
 from core.errors import ConfigError, DatasetError, grouped
 
-InFile = Annotated[str, typer.Argument(metavar="FILE", help="A data file, or the word demo.")]
+InFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="A data file, or the word demo or demo-crowd.")
+]
 OutFile = Annotated[Path, typer.Argument(metavar="OUT", help="The file to write.")]
 MappingFile = Annotated[
     Path | None, typer.Option("--mapping", help="Column mapping (JSON) instead of a guessed one.")
@@ -78,14 +80,14 @@ def add_to(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def train_demo(preset: str, changes: list[str] | None, as_json: bool) -> None:
+def train_demo(preset: str, changes: list[str] | None, as_json: bool, name: str = "demo") -> None:
     """Train on the embedded data in this process and show what it finds out."""
     from core.engine.config import PlainConfig
     from core.engine.metrics import disambiguation_metrics
     from core.engine.trainer import PlainTrainer
 
     config = PlainConfig.preset(preset, **parse_settings(changes))
-    data = read_file("demo").dataset
+    data = read_file(name).dataset
     trainer = PlainTrainer(config)
     with training_progress(config.epochs) as show:
         for event in trainer.epochs(data):
@@ -233,17 +235,16 @@ def read_file(
     row: str | None = None,
     source: str | None = None,
 ) -> Any:
-    """Read a data file, or the embedded data when the word is demo, and the votes on it.
+    """Read a data file, or embedded data by its word, and the votes on it.
 
     `row` and `source` say what one row is, and go before a mapping.
     """
+    from core.data.demo import DEMOS
     from core.formats import ColumnMapping, ReadResult, read, with_votes
 
     with working(f"Reading {file} …"):
-        if file == "demo" and not Path(file).exists():
-            from core.data.demo import load_demo
-
-            result = ReadResult(load_demo(), (), None, "demo")
+        if file in DEMOS and not Path(file).exists():
+            result = ReadResult(DEMOS[file].load(), (), None, "demo")
         else:
             stated = None if mapping is None else ColumnMapping.load(mapping)
             said = {"row": row, "source": source}

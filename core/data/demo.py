@@ -9,12 +9,14 @@ from the picture itself. The truth is kept aside for scoring.
 
 import base64
 import io
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.datasets import load_digits
 
+from core.data.crowd_demo import load_crowd_demo
 from core.data.dataset import CandidateDataset
 from core.data.noise import confusable_candidates
 
@@ -25,6 +27,8 @@ _CONFUSABLE = ((1, 7), (3, 8), (4, 9), (5, 6), (0, 6), (2, 7), (8, 9), (3, 5), (
 
 def load_demo(n_instances: int = N_INSTANCES, seed: int = 0) -> CandidateDataset:
     """Return the demo data: n scenes, 10 labels, 1 to 3 false candidates each, with pictures."""
+    from sklearn.datasets import load_digits  # slow to import
+
     digits, classes = load_digits(return_X_y=True)
     rng = np.random.default_rng(seed)
     tiles = rng.integers(0, len(digits), (n_instances, 4))
@@ -44,6 +48,20 @@ def load_demo(n_instances: int = N_INSTANCES, seed: int = 0) -> CandidateDataset
         truth=truth,
         display=pd.DataFrame({"image": [_picture(digits[four]) for four in tiles]}),
     )
+
+
+class Demo(NamedTuple):
+    """An embedded data set: what a workspace calls it, and how it is made."""
+
+    title: str
+    load: Callable[[], CandidateDataset]
+
+
+DEMOS = {
+    "demo": Demo("demo: scenes of digits", load_demo),
+    "demo-crowd": Demo("demo: messages to a town hall", load_crowd_demo),
+}
+"""By the word that stands for it on the command line."""
 
 
 def _similar(

@@ -23,6 +23,7 @@ from time import sleep
 from typing import Any
 from urllib.parse import urlencode
 
+from core.data.demo import DEMOS
 from core.errors import PlainError
 from core.paths import full_path
 from core.runs import processes as background
@@ -37,7 +38,6 @@ EXPORT_FOLDERS = "PLAIN_EXPORT_FOLDERS"  # set for the pages of a shared server:
 DEFAULT_PORT = 8501
 MAX_UPLOAD_MB = 200
 STARTING_SECONDS = 30
-DEMO_NAME = "demo: scenes of digits"
 
 PINNED: dict[str, Any] = {
     "server.address": "127.0.0.1",
@@ -122,7 +122,7 @@ def serve(
     trusted_proxies: Sequence[str] = (),
     export_folders: Sequence[Path] = (),
 ) -> None:
-    """Serve the app until Ctrl-C; `data` is a file to look at first, or the word demo."""
+    """Serve the app until Ctrl-C; `data` is a file to look at first, or the word of a demo."""
     password = None if password_file is None else PasswordFile(password_file)
     proxies = networks(trusted_proxies)
     # The server believes forwarded addresses and schemes from these; from 127.0.0.1 by default.
@@ -216,21 +216,20 @@ def _query(data: str | None, folder: Path) -> str:
     """Store the demo, or name the file to be looked at; return the address's query."""
     if data is None:
         return ""
-    if data == "demo" and not Path(data).exists():
-        return "?" + urlencode({"data": _store_demo(folder)[:12]})
+    if data in DEMOS and not Path(data).exists():
+        return "?" + urlencode({"data": _store_demo(folder, data)[:12]})
     if not Path(data).exists():
         raise PlainError("There is no such file.", data, "Check the path given to --data.")
     os.environ["PLAIN_FILE"] = str(Path(data).absolute())
     return ""
 
 
-def _store_demo(folder: Path) -> str:
-    from core.data.demo import load_demo
+def _store_demo(folder: Path, word: str) -> str:
     from core.store import Workspace
 
     space = Workspace(folder)
     try:
-        return space.add_dataset(load_demo(), DEMO_NAME)
+        return space.add_dataset(DEMOS[word].load(), DEMOS[word].title)
     finally:
         space.close()
 

@@ -17,6 +17,7 @@ import streamlit as st
 
 from core.data.checks import Summary, check, summarize
 from core.data.dataset import CandidateDataset
+from core.data.demo import DEMOS
 from core.data.noise import confusable_candidates, resemblance, uniform_candidates
 from core.data.votes import Votes
 from core.errors import DatasetError, Problem
@@ -24,7 +25,6 @@ from core.formats import ColumnMapping, ReadResult, read
 from core.store.files import telling_disk
 from core.store.permissions import make_private_folder, open_private
 from plain_app.charts.distribution import TogetherPoints, together_points
-from plain_app.server.launcher import DEMO_NAME
 from plain_app.services import pictures
 from plain_app.services.workspace import workspace
 
@@ -139,11 +139,9 @@ def store(dataset: CandidateDataset, name: str) -> str:
     return workspace().add_dataset(dataset, name)
 
 
-def store_demo() -> str:
-    """Put the embedded data into the workspace and return its fingerprint."""
-    from core.data.demo import load_demo
-
-    return store(load_demo(), DEMO_NAME)
+def store_demo(word: str = "demo") -> str:
+    """Put embedded data into the workspace and return its fingerprint."""
+    return store(DEMOS[word].load(), DEMOS[word].title)
 
 
 def store_votes(dataset: CandidateDataset, upload: IO[bytes]) -> str:

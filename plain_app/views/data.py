@@ -44,8 +44,8 @@ EXAMPLE = [
 def draw() -> None:
     """Draw the file that is looked at, or the data set that is open, or where to begin."""
     staged = _staged()
-    if state.recall("data.wants_demo"):
-        _load_demo()
+    if wanted := state.recall("data.wants_demo"):
+        _load_demo(wanted)
     if refused := state.recall("data.refused"):
         show_error(PlainError(*refused), "data.refused")
     if staged is not None:
@@ -91,7 +91,16 @@ def _draw_sources() -> None:
             "Read here, sent nowhere.",
         )
     kind = "secondary" if state.current().fingerprint else "primary"
-    st.button("Open the demo", key="data.demo", on_click=on_demo, type=kind)
+    with st.container(horizontal=True):
+        st.button("Open the demo", key="data.demo", on_click=on_demo, args=("demo",), type=kind)
+        st.button(
+            "Open the crowd's demo",
+            key="data.demo_crowd",
+            on_click=on_demo,
+            args=("demo-crowd",),
+            help="1,200 messages to a town hall, each labelled by three of five people: one is "
+            "careful, one in a hurry, one generous, one guesses. See Sources tell who is who.",
+        )
 
 
 def on_upload(key: str) -> None:
@@ -107,9 +116,9 @@ def on_upload(key: str) -> None:
     state.remember("data.generation", state.recall("data.generation", 0) + 1)
 
 
-def on_demo() -> None:
+def on_demo(word: str) -> None:
     _drop_staged()
-    state.remember("data.wants_demo", True)
+    state.remember("data.wants_demo", word)
 
 
 def on_discard() -> None:
@@ -132,10 +141,10 @@ def _drop_staged() -> None:
     state.forget_all("data.map_")
 
 
-def _load_demo() -> None:
+def _load_demo(word: str) -> None:
     state.forget("data.wants_demo")
     with error_guard("data.demo"), st.spinner("Making the demo data …"):
-        state.choose(fingerprint=data.store_demo(), run_id="")
+        state.choose(fingerprint=data.store_demo(word), run_id="")
         st.rerun()
 
 

@@ -4,7 +4,10 @@ import io
 import numpy as np
 from PIL import Image
 
-from core.data.demo import _CONFUSABLE, load_demo
+from core.data.crowd_demo import RATERS, load_crowd_demo
+from core.data.demo import _CONFUSABLE, DEMOS, load_demo
+from core.engine.config import PlainConfig
+from core.engine.trainer import PlainTrainer
 
 
 def test_demo_is_as_documented():
@@ -39,3 +42,20 @@ def test_false_candidates_are_mostly_confusable_digits():
     confusable = (data.truth @ pairs > 0)[false].mean()
     could = (data.truth @ pairs > 0)[data.truth == 0].mean()
     assert confusable > 0.8 > 0.7 > could
+
+
+def test_the_crowd_is_told_apart_without_the_truth():
+    data = load_crowd_demo()
+    assert data.fingerprint == DEMOS["demo-crowd"].load().fingerprint
+    assert (data.candidates.shape, data.votes.n_sources) == ((1200, 8), 5)
+    assert set(data.votes.answers.sum(axis=1)) == {3}
+    assert len(set(data.display["text"])) == 1200
+    trainer = PlainTrainer(PlainConfig.preset("studio", epochs=2))
+    list(trainer.epochs(data))
+    said = {one["source"]: one for one in trainer.sources.records()}
+    for rater in RATERS:
+        assert abs(said[rater.name]["sensitivity"] - rater.sees) < 0.05
+    resolved = (trainer.confidences >= 0.5) & (data.candidates > 0)
+    votes = data.votes.n_yes * 2 > data.votes.n_asked
+    errors = [(one != (data.truth > 0)).sum() for one in (resolved, votes)]
+    assert errors[0] < errors[1] / 4
