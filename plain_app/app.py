@@ -9,12 +9,6 @@ from core.data.demo import DEMOS
 from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.charts import distinct, short
-from plain_app.components.cards import text_caption
-from plain_app.components.errors import error_guard
-from plain_app.components.links import DATA
-from plain_app.components.login import LONGEST as LONGEST_NAME
-from plain_app.components.login import known_person, require_login
-from plain_app.components.steps import draw_steps
 from plain_app.server import readiness
 from plain_app.services import runs
 from plain_app.services.workspace import (
@@ -25,6 +19,12 @@ from plain_app.services.workspace import (
     list_datasets,
     list_runs,
 )
+from plain_app.widgets.errors import error_guard
+from plain_app.widgets.figures import text_caption
+from plain_app.widgets.links import DATA
+from plain_app.widgets.login import LONGEST as LONGEST_NAME
+from plain_app.widgets.login import known_person, require_login
+from plain_app.widgets.steps import draw_steps
 from plain_app.widgets.tour import draw_tour
 
 HERE = Path(__file__).parent
@@ -71,7 +71,12 @@ def _pages() -> dict[str, st.Page]:
     """Return the pages by the title of their step."""
     titles = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
     return {
-        title: st.Page(f"views/{title.lower()}.py", title=title, default=title == "Data")
+        title: st.Page(
+            f"views/{title.lower()}/page.py",
+            title=title,
+            url_path=title.lower(),
+            default=title == "Data",
+        )
         for title in titles
     }
 

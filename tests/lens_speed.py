@@ -32,8 +32,8 @@ from core.store import Workspace  # noqa: E402
 def page() -> None:
     import os
 
-    from plain_app.components.lens_part import draw_lens
     from plain_app.services.workspace import workspace
+    from plain_app.views.tune.lens import draw_lens
 
     draw_lens(workspace().runs.get(os.environ["LENS_RUN"]))
 

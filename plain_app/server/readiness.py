@@ -46,8 +46,8 @@ def get_ready_soon() -> None:
 
 def get_ready(run_ids: list[str]) -> None:
     """Load the code of all pages and formats, and what the pages of runs begin with."""
-    for package in ("plain_app.components", "plain_app.services"):
-        for found in pkgutil.iter_modules(import_module(package).__path__, f"{package}."):
+    for package in ("plain_app.views", "plain_app.services"):
+        for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
             import_module(found.name)
     import_module("core.formats").writable()
     for run_id in run_ids:

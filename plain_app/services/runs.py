@@ -4,7 +4,8 @@ Training itself is always a child process (`core.runs.worker.launch`): torch nev
 """
 
 import threading
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,9 @@ from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
 
 Standing = Literal["queued", "running", "paused", "finished", "stopped", "failed", "interrupted"]
+FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
+"""The settings of a run by name: type, range, symbol and description of each."""
+
 HELD: tuple[Standing, ...] = ("queued", "running", "paused")
 
 

@@ -15,7 +15,7 @@ from core.runs.results import keep_neighbors
 from core.store import Workspace
 from core.tuning import StudySettings
 from core.tuning.search import work
-from plain_app.components.links import instance_address, trial_address
+from plain_app.widgets.links import instance_address, trial_address
 
 pytestmark = pytest.mark.e2e
 LONG = 60_000

@@ -38,7 +38,7 @@ def open_app(stage) -> Callable[..., AppTest]:
             app.query_params["run"] = stage.run_id
         app.run()
         if page != "data":
-            app.switch_page(f"views/{page}.py").run()
+            app.switch_page(f"views/{page}/page.py").run()
         return app
 
     return open_page

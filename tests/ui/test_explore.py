@@ -15,9 +15,9 @@ from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
 from core.store import Decision, RunState, Workspace, files
-from plain_app.components.instance_card import _cells_in_order
-from plain_app.components.map_part import COLOURS
 from plain_app.services import explore, maps
+from plain_app.views.explore.instance import _cells_in_order
+from plain_app.views.explore.map import COLOURS
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 HOSTILE = "<img src=x onerror=alert(1)> **b** ![](http://example.org/x.png)"
@@ -53,7 +53,7 @@ def open_view(part: str = "Map", **state) -> AppTest:
         app.session_state["frame.run"] = newest
     for key, value in state.items():
         app.session_state[key] = value
-    app.switch_page("views/explore.py").run()
+    app.switch_page("views/explore/page.py").run()
     return go_to(app, part) if part != "Map" else app
 
 
@@ -311,6 +311,6 @@ def test_hostile_names_and_texts_stay_text(workspace):
 def test_the_view_loads_neither_torch_nor_faiss(tmp_path):
     import subprocess
 
-    code = "import sys, plain_app.components.map_part; print({'torch', 'faiss'} & set(sys.modules))"
+    code = "import sys, plain_app.views.explore.map; print({'torch', 'faiss'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -44,7 +44,7 @@ def run_id(stage) -> str:
 def open_export(run_id: str) -> AppTest:
     app = AppTest.from_file(str(APP), default_timeout=30)
     app.query_params["run"] = run_id
-    return app.run().switch_page("views/export.py").run()
+    return app.run().switch_page("views/export/page.py").run()
 
 
 @pytest.mark.parametrize("format_", FORMATS)

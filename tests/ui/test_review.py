@@ -9,9 +9,9 @@ from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.store import Decision
-from plain_app.components.review_parts import PARTS
 from plain_app.server import readiness
 from plain_app.services import review
+from plain_app.views.review.parts import PARTS
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 
@@ -27,7 +27,7 @@ def open_review(stage):
         if annotator:
             app.query_params["annotator"] = annotator
         app.run()
-        app.switch_page("views/review.py")
+        app.switch_page("views/review/page.py")
         for name, value in address.items():
             app.query_params[name] = value
         return app.run()

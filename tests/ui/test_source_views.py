@@ -45,7 +45,7 @@ def open_page(run_id: str | None, page: str = "data", **address: str) -> AppTest
         app.query_params["run"] = run_id
     app.run()
     if page != "data":
-        app.switch_page(f"views/{page}.py")
+        app.switch_page(f"views/{page}/page.py")
     for name, value in address.items():
         app.query_params[name] = value
     return app.run()

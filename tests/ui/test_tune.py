@@ -143,7 +143,7 @@ def test_the_lens_is_saved_as_a_preset_of_the_workspace(ready, open_app):
     assert not app.exception
     assert ready.space.preset("mine").k == lens.desk(ready.run_id).stops["k"][20]
     app.session_state["frame.run"] = ""
-    app.switch_page("views/train.py").run()
+    app.switch_page("views/train/page.py").run()
     assert "mine" in app.segmented_control(key="train.preset").options
 
 

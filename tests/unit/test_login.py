@@ -2,7 +2,7 @@
 
 import pytest
 
-from plain_app.components.login import LONGEST, identity
+from plain_app.widgets.login import LONGEST, identity
 
 ADA = {"email": "ada@example.org", "sub": "7", "name": "Ada"}
 

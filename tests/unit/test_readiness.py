@@ -9,7 +9,7 @@ import streamlit
 from plain_app.server import readiness
 readiness.QUIET_SECONDS, readiness.is_served = 0.1, True
 readiness.get_ready_soon(); readiness.get_ready_soon()
-awaited = {"plain_app.components.study_part", "core.formats.readers.arff"}
+awaited = {"plain_app.views.tune.search", "core.formats.readers.arff"}
 awaited |= {"plain_app.services.workspace"}
 end = time.monotonic() + 60
 while not awaited <= set(sys.modules) and time.monotonic() < end:

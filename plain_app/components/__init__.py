@@ -1,1 +1,0 @@
-"""Small pieces of screen that several views use."""

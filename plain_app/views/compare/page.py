@@ -1,0 +1,266 @@
+"""Compare: two or more runs, or trials of a study, side by side."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from plain_app import state
+from plain_app.charts import compare as charts
+from plain_app.charts.compare import DisagreementPoints
+from plain_app.charts.study import text
+from plain_app.services import compare, explore, runs
+from plain_app.services.compare import MAX_COMPARED, Subject
+from plain_app.widgets import links
+from plain_app.widgets.chart import draw_chart
+from plain_app.widgets.empty import empty_state
+from plain_app.widgets.errors import error_guard
+from plain_app.widgets.figures import listed
+from plain_app.widgets.links import DATA, TRAIN
+from plain_app.widgets.scatter import scatter
+from plain_app.widgets.tables import MAX_PICTURE, cell_table
+
+OF, AWAITED, JOINING = "compare.of", "compare.awaited", "compare.joining"
+VARIANTS = "compare.variant"
+POLL_SECONDS = 1.0
+CHART, LISTED = 260, 100
+
+
+def draw() -> None:
+    """Draw the comparison, or say what is missing."""
+    chosen = state.current()
+    if chosen.fingerprint is None:
+        text_ = "Runs on one data set are compared. Load a file or the demo first."
+        return empty_state("Nothing to compare yet", text_, page=DATA, link="Go to Data")
+    titles = compare.choices(chosen.fingerprint)
+    keys = _choose(chosen.fingerprint, titles)
+    _draw_variants(chosen.fingerprint)
+    if len(keys) < 2:
+        what = "Choose two or more." if len(titles) > 1 else "Two runs that have ended are needed."
+        return empty_state("Two or more, side by side", what, page=TRAIN, link="Go to Train")
+    with error_guard("compare"):
+        _draw(chosen.fingerprint, keys)
+    return None
+
+
+def _choose(fingerprint: str, titles: dict[str, str]) -> list[str]:
+    """Let choose runs; trials come by the address, from Tune. The address keeps all of them."""
+    asked = [one for one in st.query_params.get("of", "").split(",") if one]
+    kept = [*asked, *(state.recall(OF) or [])]
+    options = titles | compare.trial_titles(kept, fingerprint)
+    if asked and asked != state.recall("compare.asked"):  # another page linked here
+        state.remember(OF, [one for one in asked if one in options])
+    elif state.recall(OF) is None:
+        state.remember(OF, list(titles)[:2])
+    joined = [*state.recall(OF), *(state.recall(JOINING) or ())]
+    state.forget(JOINING)
+    state.remember(OF, [one for one in dict.fromkeys(joined) if one in options][:MAX_COMPARED])
+    keys = st.multiselect(
+        "Runs and trials",
+        list(options),
+        format_func=options.__getitem__,
+        key=OF,
+        max_selections=MAX_COMPARED,
+        placeholder=f"add another, {MAX_COMPARED} at most",
+    )
+    if keys:
+        st.query_params["of"] = ",".join(keys)
+    elif "of" in st.query_params:
+        del st.query_params["of"]
+    state.remember("compare.asked", keys)
+    return keys
+
+
+def _draw_variants(fingerprint: str) -> None:
+    """Offer to train presets and the paper's ablations; they join as they end."""
+    awaited = set(state.recall(AWAITED) or ())
+    with st.container(horizontal=True, vertical_alignment="center", key="compare.variants"):
+        with st.popover("Train more to compare", key="compare.more", on_change="rerun") as box:
+            if box.open:
+                st.pills("Variants", compare.variants(), selection_mode="multi", key=VARIANTS)
+                st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
+        if awaited:
+            _await_runs(fingerprint)
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _await_runs(fingerprint: str) -> None:
+    """Take the runs that were started here into the comparison as they end."""
+    awaited = list(state.recall(AWAITED) or ())
+    ended = [one for one in awaited if compare.has_ended(one)]
+    st.caption(f"{len(awaited) - len(ended)} at work; they join as they end.")
+    if ended:
+        ready = compare.choices(fingerprint)
+        state.remember(AWAITED, [one for one in awaited if one not in ended])
+        state.remember(JOINING, [one for one in ended if one in ready])
+        st.rerun()
+
+
+def on_start(fingerprint: str) -> None:
+    """Start the chosen variants."""
+    started = [compare.start(fingerprint, name) for name in state.recall(VARIANTS) or ()]
+    state.remember(AWAITED, [*(state.recall(AWAITED) or ()), *started])
+    state.forget(VARIANTS)
+
+
+def _draw(fingerprint: str, keys: list[str]) -> None:
+    read = {key: compare.subject(key) for key in keys}
+    subjects = [one for one in read.values() if one is not None]
+    if len(subjects) < len(keys):
+        st.caption("Trials that did not finish, or finished on another machine, are left out.")
+    if len(subjects) < 2:
+        return
+    names = _letters(subjects)
+    found = compare.disagreement(fingerprint, subjects)
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        _draw_standing(fingerprint, subjects, names, found)
+    with right:
+        _draw_settings(subjects, names)
+    _draw_curves(subjects, names)
+    _draw_disagreement(fingerprint, subjects, names, found)
+
+
+def _letters(subjects: list[Subject]) -> list[str]:
+    """Return a letter for each: titles are long and stand once."""
+    return [chr(ord("A") + at) for at in range(len(subjects))]
+
+
+def _draw_standing(
+    fingerprint: str, subjects: list[Subject], names: list[str], found: DisagreementPoints
+) -> None:
+    rows = []
+    for at, (letter, one) in enumerate(zip(names, subjects, strict=True)):
+        figures = compare.figures(fingerprint, one)
+        row: dict[str, Any] = {"": letter, "run or trial": one.title, "kept ≥ 0.5": figures.kept}
+        row |= {
+            "agrees, %": figures.agreement and 100 * figures.agreement,
+            "AUC on decisions": figures.decided_auc,
+            "AUC on truth": figures.truth_auc,
+            "F1": figures.truth_f1,
+        }
+        row |= {
+            f"≠ {other}": None if to == at else found.pairs[at, to]
+            for to, other in enumerate(names)
+        }
+        rows.append({**row, "open": _address(one)})
+    table = pd.DataFrame(rows).dropna(axis=1, how="all")
+    st.markdown("**How they stand**")
+    scores = dict.fromkeys(("AUC on decisions", "AUC on truth", "F1"), ".4f")
+    apart = {f"≠ {name}": ",.0f" for name in names}
+    kinds = {"agrees, %": ".1f", "open": "link", **scores, **apart}
+    cell_table(table, "compare.standing", 270, kinds)
+
+
+def _address(one: Subject) -> str:
+    """Return where a subject is looked at alone."""
+    if one.run_id:
+        return links.run_address(one.run_id)
+    study_id, _, number = one.key.partition(".")
+    return links.trial_address(study_id, int(number))
+
+
+def _draw_settings(subjects: list[Subject], names: list[str]) -> None:
+    differ = compare.settings_that_differ(subjects)
+    st.markdown("**Settings that differ**")
+    if not differ:
+        st.caption("None.")
+        return
+    rows = [
+        {"setting": name, **dict(zip(names, map(text, values), strict=True))}
+        for name, values in differ.items()
+    ]
+    cell_table(pd.DataFrame(rows), "compare.settings", 270)
+
+
+def _draw_curves(subjects: list[Subject], names: list[str]) -> None:
+    measures = list(dict.fromkeys(name for one in subjects for name in one.curves))
+    points = [
+        charts.curve_points(
+            measure,
+            {
+                letter: one.curves.get(measure, ())
+                for letter, one in zip(names, subjects, strict=True)
+            },
+        )
+        for measure in measures
+    ]
+    shown = [one for one in points if one.lines]
+    if shown:
+        draw_chart(charts.curves_option(shown, CHART), CHART, "compare.curves")
+
+
+@st.fragment
+def _draw_disagreement(
+    fingerprint: str, subjects: list[Subject], names: list[str], found: DisagreementPoints
+) -> None:
+    run_id = next((one.run_id for one in subjects if one.run_id), None)
+    run_id = run_id or next(iter(compare.choices(fingerprint)), None)
+    with st.container(horizontal=True, vertical_alignment="center", key="compare.bar"):
+        n_rows = int((found.by_instance > 0).sum())
+        st.markdown("**Cells on which they disagree**")
+        st.caption(
+            f"{len(found.cells):,} cells of {n_rows:,} instances, the widest apart first"
+            + listed(len(found.cells), LISTED)
+        )
+        if n_rows:
+            links.open_in_review(lambda: _instances(fingerprint, run_id, found), "compare.review")
+    left, right = st.columns([1, 1], gap="medium")
+    with left:
+        _draw_cells(fingerprint, run_id, subjects, names, found)
+    with right:
+        if run_id:
+            _draw_map(run_id, subjects, found)
+        else:
+            st.caption("A run that has ended gives the map.")
+
+
+def _draw_cells(
+    fingerprint: str,
+    run_id: str | None,
+    subjects: list[Subject],
+    names: list[str],
+    found: DisagreementPoints,
+) -> None:
+    cells, chosen = runs.cells(fingerprint), found.cells[:LISTED]
+    ids = [cells.ids[i] for i in cells.rows[chosen]]
+    columns: dict[str, Any] = {
+        "instance": [name[:80] for name in ids],
+        "label": [cells.labels[j][:80] for j in cells.columns[chosen]],
+    }
+    for letter, one in zip(names, subjects, strict=True):
+        columns[letter] = np.asarray(one.confidences[chosen], np.float32)
+    table = pd.DataFrame(columns)
+    kinds = {"picture": "picture", "explore": "link", **dict.fromkeys(names, "bar")}
+    if run_id:
+        results = explore.explored(run_id)
+        table["explore"] = [links.instance_address(run_id, name) for name in ids]
+        if results.picture_column is not None:
+            pictures = [results.picture(int(row)) or "" for row in cells.rows[chosen]]
+            table.insert(0, "picture", [one if len(one) <= MAX_PICTURE else "" for one in pictures])
+    cell_table(table, "compare.cells", 420, kinds)
+
+
+def _draw_map(run_id: str, subjects: list[Subject], found: DisagreementPoints) -> None:
+    """Draw where they disagree; a clicked instance opens in Explore."""
+    packed = compare.disagreement_map(run_id, subjects, found)
+    if packed is None:
+        st.caption("This run has no layout, so there is no map.")
+        return
+    event = scatter(*packed, "compare.map")
+    ids = explore.explored(run_id).dataset.ids
+    if event.picked is not None and 0 <= event.picked < len(ids):
+        links.open_instance(run_id, ids[event.picked])
+
+
+def _instances(fingerprint: str, run_id: str | None, found: DisagreementPoints) -> list[str]:
+    """Return the instances on which they disagree, the widest apart first; Review needs a run."""
+    if state.current().run_id is None and run_id is not None:
+        state.choose(run_id=run_id)
+    cells = runs.cells(fingerprint)
+    return [cells.ids[row] for row in dict.fromkeys(cells.rows[found.cells].tolist())]
+
+
+if __name__ == "__main__":
+    draw()

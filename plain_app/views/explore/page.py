@@ -1,0 +1,58 @@
+"""Explore: the map of instances, one of them and its evidence, labels, and what was not offered."""
+
+import streamlit as st
+
+from core.store import RunRow
+from plain_app import state
+from plain_app.services import explore
+from plain_app.services.explore import Situation
+from plain_app.views.explore.labels import draw_labels
+from plain_app.views.explore.map import draw_map
+from plain_app.views.explore.outside import draw_outside
+from plain_app.widgets.empty import draw_lost, empty_state
+from plain_app.widgets.links import DATA, TRAIN
+from plain_app.widgets.tabs import tab_bar
+
+PARTS = {"Map": draw_map, "Labels": draw_labels, "Outside the candidates": draw_outside}
+TICK_SECONDS = 2.0
+
+
+def draw() -> None:
+    """Draw a run, live while it is at work; or say why there is nothing to explore."""
+    situation, run = explore.situation(state.current().run_id)
+    if run is None or situation not in ("live", "ready"):
+        _draw_nothing(situation, run)
+    else:
+        part = tab_bar("Part", list(PARTS), "explore.part")
+        every = TICK_SECONDS if situation == "live" else None
+        st.fragment(PARTS[part], run_every=every)(run.id)
+    if run is not None and situation in ("working", "live"):
+        st.fragment(_await, run_every=TICK_SECONDS)(run.id, situation)
+
+
+def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
+    """Say what is missing, and the next step."""
+    if situation == "lost" and run is not None:
+        return draw_lost(run.fingerprint, run)
+    has_data = state.current().fingerprint is not None
+    texts = {
+        "no run": ("Nothing to explore yet", "Exploring needs a run."),
+        "working": ("This run has just begun", "Its first results appear here by themselves."),
+        "interrupted": ("This run was interrupted", "Resume or stop it in Train."),
+        "failed": ("This run failed", "Start another in Train; what went wrong:"),
+        "empty": ("This run has no results", "It was stopped before its first epoch ended."),
+    }
+    page, link = (TRAIN, "Go to Train") if has_data else (DATA, "Go to Data")
+    return empty_state(*texts[situation], page=page, link=link, found=(run and run.error) or "")
+
+
+def _await(run_id: str, before: Situation) -> None:
+    """Say how far a run at work is; start over once it has results, or has ended."""
+    situation, run = explore.situation(run_id)
+    if situation != before or run is None:
+        st.rerun()
+    st.caption(f"At work: epoch {run.epoch} of {run.config.epochs}. What you see follows it.")
+
+
+if __name__ == "__main__":
+    draw()
