@@ -9,6 +9,7 @@ from app_stages import ELSEWHERE, EPOCHS, STATES, opened, texts
 from finished_run import finished_run
 
 from core.data.dataset import CandidateDataset
+from core.data.demo import DEMOS
 from core.engine.config import PlainConfig
 from core.store import files
 from plain_app.services import review
@@ -91,7 +92,8 @@ def test_without_data_train_says_what_to_do(stage, open_app):
 
 
 def test_the_demo_is_one_click(stage, open_app, monkeypatch, small_demo):
-    monkeypatch.setattr("core.data.demo.load_demo", lambda: small_demo)
+    small = DEMOS["demo"]._replace(load=lambda: small_demo)
+    monkeypatch.setitem(DEMOS, "demo", small)
     app = open_app()
     app.button(key="data.demo").click().run()
     assert not app.exception
