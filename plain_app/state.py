@@ -126,4 +126,4 @@ def forget(*keys: str) -> None:
 
 def forget_all(prefix: str) -> None:
     """Drop everything whose key begins so."""
-    forget(*[key for key in list(st.session_state) if str(key).startswith(prefix)])
+    forget(*[key for key in map(str, st.session_state) if key.startswith(prefix)])

@@ -105,8 +105,8 @@ class StudySettings(_Frozen):
     n_trials: Annotated[int, Field(ge=1, le=100_000)] | None = 30
     timeout: Annotated[float, Field(gt=0)] | None = None
     prune: bool = True
-    n_workers: int = Field(1, ge=1, le=64)
-    seed: int = Field(0, ge=0, lt=2**31)
+    n_workers: int = Field(default=1, ge=1, le=64)
+    seed: int = Field(default=0, ge=0, lt=2**31)
     points: tuple[dict[str, Value], ...] = ()
 
     @model_validator(mode="after")

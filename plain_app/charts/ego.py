@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
@@ -24,7 +25,7 @@ class EgoPoints(NamedTuple):
 def ego_points(
     affinity: sp.csr_array,
     i: int,
-    confidence: Sequence[float | None],
+    confidence: Sequence[float | None] | npt.NDArray[Any],
     ids: Sequence[str],
     limit: int = MAX_NEIGHBOURS,
 ) -> EgoPoints:

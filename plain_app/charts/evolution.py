@@ -169,7 +169,7 @@ def cartography_axes(statistics: CellStatistics) -> dict[str, Axis]:
 
 def _highest(statistics: CellStatistics) -> float:
     """Return where the axis of variability ends: 0.1 at least."""
-    return max(1.0, np.ceil(10 * float(statistics.variability.max(initial=0)))) / 10
+    return max(1.0, float(np.ceil(10 * float(statistics.variability.max(initial=0))))) / 10
 
 
 def cartography_colouring(
@@ -193,7 +193,8 @@ def _shown_epochs(n_epochs: int) -> list[int]:
     """Return which epochs to draw: all, or evenly chosen with the first and the last."""
     if n_epochs <= MAX_EPOCHS:
         return list(range(n_epochs))
-    return np.unique(np.linspace(0, n_epochs - 1, MAX_EPOCHS).astype(int)).tolist()
+    epochs = np.unique(np.linspace(0, n_epochs - 1, MAX_EPOCHS).astype(int))
+    return [int(epoch) for epoch in epochs]
 
 
 def _epoch_names(epochs: list[int], n_epochs: int) -> list[str]:
@@ -213,7 +214,7 @@ def _shares(row: Floats, bins: int) -> Floats:
 
 def _ceiling(shares: Floats) -> float:
     """Return a colour scale's end that a single full bin does not decide."""
-    return float(max(1.0, np.quantile(shares, 0.98))) if shares.size else 1.0
+    return max(1.0, float(np.quantile(shares, 0.98))) if shares.size else 1.0
 
 
 def _statistics(chunk: History) -> CellStatistics:

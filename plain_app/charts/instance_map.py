@@ -107,7 +107,7 @@ def colour_texts(values: Sequence[Any], title: str) -> Colouring:
 
 def pack_places(places: Places, layout: str, axes: dict[str, Axis] | None = None) -> bytes:
     """Return where points stand, for the browser: x..., y...; with axes where those mean much."""
-    shown = axes and {name: one._asdict() for name, one in axes.items()}
+    shown = {name: one._asdict() for name, one in axes.items()} if axes else None
     head = {"layout": layout, "axes": shown}
     return _pack(head, places.x.astype("<f4"), places.y.astype("<f4"))
 

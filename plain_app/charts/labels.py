@@ -205,7 +205,7 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
         for column, value in enumerate(line)
         if value
     ]
-    axis = {
+    axis: dict[str, Any] = {
         "type": "category",
         "data": list(points.names),
         "axisTick": {"show": False},
@@ -248,4 +248,4 @@ def _scale(values: Sequence[float]) -> Callable[[float], float]:
 
 
 def _whole(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return np.rint(values).astype(np.int64)
+    return np.asarray(np.rint(values), np.int64)

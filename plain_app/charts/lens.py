@@ -89,10 +89,14 @@ def effect_option(points: EffectPoints, cut: float, height: int) -> dict[str, An
 def distribution_option(points: EffectPoints, cut: float) -> dict[str, Any]:
     """Draw the confidences of all candidate cells, before as a line, after as bars."""
     middle = [(a + b) / 2 for a, b in zip(points.edges, points.edges[1:], strict=False)]
-    line = {"type": "line", "step": "middle", "showSymbol": False, "name": "in the run"}
-    line |= {"data": [list(p) for p in zip(middle, points.before, strict=True)]}
+    line: dict[str, Any] = {"type": "line", "step": "middle", "showSymbol": False}
+    line |= {
+        "name": "in the run",
+        "data": [list(p) for p in zip(middle, points.before, strict=True)],
+    }
     line["itemStyle"] = {"color": NEUTRAL}
-    bars = {"type": "bar", "name": "here", "barWidth": "95%", "itemStyle": {"color": SURE}}
+    bars: dict[str, Any] = {"type": "bar", "name": "here", "barWidth": "95%"}
+    bars["itemStyle"] = {"color": SURE}
     bars |= {"data": [list(p) for p in zip(middle, points.after, strict=True)]}
     bars["markLine"] = _mark(cut, DOUBTFUL)
     option = titled(

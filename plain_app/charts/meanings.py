@@ -59,7 +59,7 @@ def meaning_option(points: Meaning) -> dict[str, Any]:
             for value, colour in zip(points.bars.values(), colours, strict=True)
         ]
         x = axis(points.x, "category", data=list(points.bars))
-        series = [{"type": "bar", "data": data, "barCategoryGap": "20%"}]
+        series: list[dict[str, Any]] = [{"type": "bar", "data": data, "barCategoryGap": "20%"}]
     else:
         x = axis(points.x, "log" if points.is_log else "value", scale=True)
         series = [
@@ -161,10 +161,9 @@ def _balance(config: PlainConfig, sizes: Sizes) -> Meaning:
 
 def _when(config: PlainConfig, sizes: Sizes) -> Meaning:
     epochs = range(min(config.epochs, 24) + 1)
-    on = {"alternating": lambda e: e > 0, "two_stage": lambda e: e == 0, "none": lambda e: False}
-    happens = on[config.disambiguation]
-    bars = {str(epoch): 1.0 if happens(epoch) else 0.06 for epoch in epochs}
-    strong = frozenset(str(epoch) for epoch in epochs if happens(epoch))
+    on = {"alternating": epochs[1:], "two_stage": epochs[:1], "none": epochs[:0]}
+    strong = frozenset(map(str, on[config.disambiguation]))
+    bars = {str(epoch): 1.0 if str(epoch) in strong else 0.06 for epoch in epochs}
     text = "When confidences go through the graphs: before training (0), after every epoch, never."
     return Meaning(text, "epoch", "propagation", bars=bars, strong=strong)
 
@@ -174,11 +173,12 @@ def _when(config: PlainConfig, sizes: Sizes) -> Meaning:
 
 def _loss(config: PlainConfig, sizes: Sizes) -> Meaning:
     y = np.linspace(0.01, 0.99, 49)
-    formulas: dict[str, Callable[[float], Floats]] = {
-        "bce": lambda z: -z * np.log(y) - (1 - z) * np.log(1 - y),
-        "mae": lambda z: np.abs(y - z),
-    }
-    loss = formulas.get(config.loss, lambda z: (y - z) ** 2)
+
+    def loss(z: float) -> Floats:
+        if config.loss == "bce":
+            return -z * np.log(y) - (1 - z) * np.log(1 - y)
+        return np.abs(y - z) if config.loss == "mae" else (y - z) ** 2
+
     lines = {f"pseudo-label {z:g}": _line(y, loss(z)) for z in (1.0, 0.6, 0.0)}
     text = f"What {config.loss} charges for a prediction, whatever the pseudo-label asks for."
     return Meaning(text, "prediction", "loss", lines)

@@ -299,9 +299,10 @@ def curves_figure(points: CurvesPoints) -> go.Figure:
         line = {"color": colour, "width": 1}
         figure.add_scatter(x=x, y=y, mode="lines", name=name, opacity=0.45, line=line)
     if points.best_number is not None:
-        x, y = points.best
+        epochs, values = points.best
         line = {"color": DOUBTFUL, "width": 3}
-        figure.add_scatter(x=x, y=y, mode="lines", name=f"best: {points.best_number}", line=line)
+        name = f"best: {points.best_number}"
+        figure.add_scatter(x=epochs, y=values, mode="lines", name=name, line=line)
     return figure
 
 
@@ -347,7 +348,7 @@ def _axis(parameter: Parameter, values: Sequence[Any]) -> Axis:
     if not parameter.log:
         ticks = np.linspace(parameter.low or 0, parameter.high or 0, 5)
         return Axis(name, numbers.tolist(), ticks.tolist(), [f"{one:.3g}" for one in ticks], False)
-    low, high = np.log10([parameter.low, parameter.high])
+    low, high = np.log10([parameter.low or 1, parameter.high or 1])
     ticks = np.linspace(low, high, max(2, round(high - low) + 1))
     return Axis(
         name, np.log10(numbers).tolist(), ticks.tolist(), [f"{10**one:.3g}" for one in ticks], False

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from starlette.types import ASGIApp, Receive, Scope, Send
+
 from core.errors import PlainError
 from plain_app.server.attempts import Attempts, groups
 from plain_app.server.password import Password, PasswordFile
@@ -59,10 +61,10 @@ class OwnPages:
     the internet what this machine's address is.
     """
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket" and not _is_own(scope):
             await send({"type": "websocket.close", "code": 4403})
         else:
@@ -72,10 +74,10 @@ class OwnPages:
 class BrowserCookie:
     """Gives every browser a cookie of its own, with the first page."""
 
-    def __init__(self, app: Any) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or _cookie(scope, BROWSER):
             return await self._app(scope, receive, send)
         cookie = _set_cookie(scope, BROWSER, secrets.token_hex(16), DAYS * 86400)
@@ -90,14 +92,14 @@ class BrowserCookie:
 class LoginGate:
     """Lets only those with a good cookie pass; gives the others a form."""
 
-    def __init__(self, app: Any, file: PasswordFile) -> None:
+    def __init__(self, app: ASGIApp, file: PasswordFile) -> None:
         self._app, self._file = app, file
         self._attempts = Attempts()
         self._turn, self._n_waiting = asyncio.Lock(), 0
         # Each trial takes 16 MB and a moment: never on the loop, nor where files are served.
         self._hashing = ThreadPoolExecutor(1, thread_name_prefix="plain-login")
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan" or scope.get("path") in OPEN_PATHS:
             return await self._app(scope, receive, send)
         password = self._file.current()
@@ -114,7 +116,7 @@ class LoginGate:
             send = _adding(send, self._login_cookie(scope, password))
         return await self._app(scope, receive, send)
 
-    async def _refuse(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith("/api/"):
             told = {"error": "Log in again: reload the page."}
             return await _answer(send, 401, json.dumps(told), kind="application/json")
@@ -124,7 +126,7 @@ class LoginGate:
             return await _answer(send, 403, _form("This form came from another site."))
         return await self._log_in(scope, receive, send)
 
-    async def _log_in(self, scope: Any, receive: Any, send: Any) -> None:
+    async def _log_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         given, password = await _password_in(receive), self._file.current()
         known = _cookie(scope, KNOWN)
         is_known = bool(password.seconds_left(KNOWN, known))
@@ -176,7 +178,7 @@ class _Session:
         self._file, self._receive, self._send = file, receive, send
         self._password, self._is_over = file.current(), False
 
-    async def run(self, app: Any, scope: Any) -> None:
+    async def run(self, app: ASGIApp, scope: Any) -> None:
         await app(scope, self.receive, self.send)
 
     async def receive(self) -> Any:
@@ -248,7 +250,7 @@ async def _password_in(receive: Any) -> str:
                 fields = parse_qs(read.decode("utf-8", "replace"), max_num_fields=4)
             except ValueError:
                 return ""
-            return fields.get("password", [""])[0]
+            return str(fields.get("password", [""])[0])
     return ""
 
 

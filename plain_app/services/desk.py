@@ -122,8 +122,9 @@ def _strings(values: Any) -> list[str]:
 
 def _asked(results: Explored, claims: Claims, body: dict[str, Any]) -> Asked:
     order = body.get("order", "worth")
-    states = tuple(_strings(body.get("states"))) or None
-    if order not in ORDERS or (states and not set(states) <= set(STATES)):
+    asked_for = _strings(body.get("states"))
+    states = tuple(one for one in STATES if one in asked_for) or None
+    if order not in ORDERS or not set(asked_for) <= set(STATES):
         raise PlainError("There is no such order.", _text(order)[:40])
     named = _strings(body.get("labels"))
     labels = tuple(sorted(results.label_of[name] for name in named if name in results.label_of))
@@ -184,7 +185,7 @@ def _second_opinions(found: Board, asked: Asked, overlap: float) -> list[Questio
     """Ask some of what others were asked, without saying what they answered."""
     if not overlap or asked.query.states is not None:
         return []
-    results, claims, questions = found.results, asked.claims, []
+    results, claims, questions = found.results, asked.claims, list[Question]()
     for name in workspace().lanes.second_opinions(claims.fingerprint, claims.annotator, overlap):
         row = results.row_of.get(name)
         if row is None or name in asked.have or len(questions) == AHEAD // 5:

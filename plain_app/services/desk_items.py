@@ -172,11 +172,11 @@ def make_page(found: Board, label: int, names: Sequence[str], asked: Asked) -> d
 
 def texts(results: Explored, row: int, columns: Collection[str] | None) -> list[list[str]]:
     """Return what there is to read of an instance; without columns, its strongest features."""
-    display = results.dataset.display
     names = [one for one in results.text_columns if columns is None or one in columns]
     if names:
         return [
-            [str(one), explore.short_text(display[one].iloc[row], MAX_TEXT)] for one in names[:12]
+            [str(one), explore.short_text(results.display[one].iloc[row], MAX_TEXT)]
+            for one in names[:12]
         ]
     if results.picture_column is not None:
         return []
@@ -210,12 +210,12 @@ def _caption(results: Explored, row: int) -> str:
     """Return a few words on an instance that has no picture."""
     if results.picture_column is not None or not results.text_columns:
         return ""
-    return explore.short_text(results.dataset.display[results.text_columns[0]].iloc[row], 120)
+    return explore.short_text(results.display[results.text_columns[0]].iloc[row], 120)
 
 
 def _history(results: Explored, row: int, label: int) -> list[float]:
     """Return a cell's confidence over the epochs, thinned to a small number of points."""
     at = results.starts[row] + int((results.dataset.candidates[row, :label] > 0).sum())
     n = len(results.history)
-    epochs = np.unique(np.linspace(0, n - 1, min(n, POINTS)).astype(int)) if n else []
+    epochs = np.unique(np.linspace(0, max(n - 1, 0), min(n, POINTS)).astype(int))
     return [round(float(results.history[epoch, at]), 2) for epoch in epochs]

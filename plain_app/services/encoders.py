@@ -20,7 +20,8 @@ def columns(result: ReadResult) -> dict[str, list[Offer]]:
     mapping, display = result.mapping, result.dataset.display
     if mapping is None or display is None:
         return {}
-    shown = [name for name in (mapping.text, mapping.image) if name in display.columns]
+    named = (mapping.text, mapping.image)
+    shown = [name for name in named if name is not None and name in display.columns]
     found = {one.column: offers(one.kind) for one in plan(result)}
     for name in shown:
         found.setdefault(name, offers("picture" if name == mapping.image else "text"))

@@ -108,26 +108,27 @@ class Explored:
         return Propagator(self.instance_graph, self.label_graph, **weights)
 
     @cached_property
+    def display(self) -> "pd.DataFrame":
+        """The columns that are shown of the data; none where it has none."""
+        display = self.dataset.display
+        return pd.DataFrame() if display is None else display
+
+    @cached_property
     def picture_column(self) -> str | None:
         """The first display column with pictures in it."""
-        display = self.dataset.display
-        names = [] if display is None else list(display.columns)
-        return next((name for name in names if self._is_picture(name)), None)
+        return next((name for name in self.display if self._is_picture(name)), None)
 
     @cached_property
     def _pictures(self) -> "pd.Series[Any] | None":
-        return None if self.picture_column is None else self.dataset.display[self.picture_column]
+        return None if self.picture_column is None else self.display[self.picture_column]
 
     @cached_property
     def text_columns(self) -> list[str]:
         """The display columns a person reads."""
-        display = self.dataset.display
-        names = [] if display is None else list(display.columns)
-        return [name for name in names if not self._is_picture(name)]
+        return [name for name in self.display if not self._is_picture(name)]
 
     def _is_picture(self, name: str) -> bool:
-        assert self.dataset.display is not None
-        return name in self._kept_pictures or _has_pictures(self.dataset.display[name])
+        return name in self._kept_pictures or _has_pictures(self.display[name])
 
     @cached_property
     def _kept_pictures(self) -> list[str]:
@@ -136,8 +137,7 @@ class Explored:
     @cached_property
     def colour_columns(self) -> list[str]:
         """The display columns that can colour the map: numbers, or names that repeat."""
-        display = self.dataset.display
-        return [name for name in self.text_columns if _can_colour(display[name])]
+        return [name for name in self.text_columns if _can_colour(self.display[name])]
 
     @cached_property
     def hidden(self) -> tuple[Rows, Rows, Matrix]:
@@ -274,16 +274,14 @@ def instance_table(
     table["least"] = [float(values[part].min(initial=1)) for part in parts]
     table["candidates"] = [[names[at] for at in labels[part]] for part in parts]
     for name in results.text_columns[:2]:
-        table[f"{name} "] = [short_text(dataset.display[name].iloc[row]) for row in rows]
+        table[f"{name} "] = [short_text(results.display[name].iloc[row]) for row in rows]
     return pd.DataFrame(table)
 
 
 def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
     """Return what there is to read of an instance, one column per line."""
-    display = results.dataset.display
-    values = (
-        (name, short_text(display[name].iloc[row], limit)) for name in results.text_columns[:4]
-    )
+    shown = results.display[results.text_columns[:4]]
+    values = ((name, short_text(shown[name].iloc[row], limit)) for name in shown)
     return "\n".join(f"{name}: {value}" for name, value in values)
 
 
@@ -310,7 +308,8 @@ def _prediction_only(results: Explored, row: int, label: int) -> Evidence:
     eta = results.run.config.eta
     own = float(results.dataset.candidates[row, label]) * eta / (1 + eta)
     prediction = float(results.predictions[row, label]) / (1 + eta)
-    return Evidence(own, prediction, 0.0, 0.0, np.zeros(n), np.zeros(n_labels))
+    votes, label_votes = np.zeros(n, np.float32), np.zeros(n_labels, np.float32)
+    return Evidence(own, prediction, 0.0, 0.0, votes, label_votes)
 
 
 def _has_pictures(column: "pd.Series[Any]") -> bool:
@@ -322,7 +321,7 @@ def _can_colour(column: "pd.Series[Any]") -> bool:
     if pd.api.types.is_numeric_dtype(column):
         return True
     sample = column.head(2000).astype(str)
-    return sample.nunique() <= max(20, len(sample) // 10)
+    return bool(sample.nunique() <= max(20, len(sample) // 10))
 
 
 def short_text(value: Any, limit: int = 300) -> str:

@@ -84,8 +84,8 @@ def _results(folder: str, run_id: str, n_decisions: int, n_names: int) -> engine
 
 @st.cache_resource(max_entries=12, show_spinner=False)
 def _outcome(asked: Asked) -> Outcome:
-    *of_run, rule, allow_new_labels = asked
-    results = _results(*of_run)
+    folder, run_id, n_decisions, n_names, rule, allow_new_labels = asked
+    results = _results(folder, run_id, n_decisions, n_names)
     threshold = Threshold(**json.loads(rule))
     confidences = results.confidences
     if allow_new_labels:
@@ -98,7 +98,7 @@ def _outcome(asked: Asked) -> Outcome:
         allow_new_labels=allow_new_labels,
         predictions=results.predictions,
     )
-    return Outcome(asked[1], results, threshold, resolution, asked)
+    return Outcome(run_id, results, threshold, resolution, asked)
 
 
 def figures(made: Outcome) -> Figures:
@@ -112,7 +112,10 @@ def _figures(_made: Outcome, asked: Asked) -> Figures:
     offered, kept = made.results.dataset.candidates > 0, made.resolution.labels > 0
     likely = _likely(made)
     truth = made.results.dataset.truth
-    both = None if truth is None else int((kept & (truth > 0)).sum())
+    true_precision = true_recall = None
+    if truth is not None:
+        n_right, n_true = int((kept & (truth > 0)).sum()), int((truth > 0).sum())
+        true_precision, true_recall = n_right / max(int(kept.sum()), 1), n_right / max(n_true, 1)
     return Figures(
         n_candidates=int(offered.sum()),
         n_resolved=int(kept.sum()),
@@ -122,8 +125,8 @@ def _figures(_made: Outcome, asked: Asked) -> Figures:
         n_empty=int((~kept.any(axis=1)).sum()),
         precision=float(likely[kept].mean()) if kept.any() else None,
         recall=float(likely[kept & offered].sum() / max(likely[offered].sum(), 1e-9)),
-        true_precision=None if both is None else both / max(int(kept.sum()), 1),
-        true_recall=None if both is None else both / max(int((truth > 0).sum()), 1),
+        true_precision=true_precision,
+        true_recall=true_recall,
     )
 
 
@@ -155,10 +158,12 @@ def _differences(
     rows, labels = rows[order], labels[order]
     table = pd.DataFrame(
         {
-            "instance": [dataset.ids[row][:60] for row in rows],
-            "label": [dataset.label_names[at][:60] for at in labels],
+            "instance": [dataset.ids[row][:60] for row in rows.tolist()],
+            "label": [dataset.label_names[at][:60] for at in labels.tolist()],
             "confidence": confidences[order].astype(float),
-            "reason": [resolution.reason(i, j) for i, j in zip(rows, labels, strict=True)],
+            "reason": [
+                resolution.reason(int(i), int(j)) for i, j in zip(rows, labels, strict=True)
+            ],
         }
     )
     return table, len(confidences)
@@ -303,8 +308,12 @@ def _head(dataset: CandidateDataset) -> CandidateDataset:
 
 
 def _head_of(resolution: Resolution) -> Resolution:
-    parts = (resolution.labels, resolution.confidences, resolution.reasons)
-    return Resolution(*(part[:PREVIEWED] for part in parts), resolution.reason_texts)
+    return Resolution(
+        resolution.labels[:PREVIEWED],
+        resolution.confidences[:PREVIEWED],
+        resolution.reasons[:PREVIEWED],
+        resolution.reason_texts,
+    )
 
 
 def _text(path: Path) -> str:

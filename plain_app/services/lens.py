@@ -178,7 +178,7 @@ def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
     config = results.run.config
     lens = Lens(
         config,
-        results.dataset.candidates,
+        results.dataset.candidates.astype(np.float32),
         np.asarray(results.predictions),
         results.instance_graph,
         results.label_graph,
@@ -217,7 +217,7 @@ def see(at: Desk, places: Places) -> Seen:
     before, after = at.lens.look(at.lens.config), at.lens.look(config)
     effect = effect_points(before, after, cut, at.offered[1], at.results.dataset.label_names)
     verdicts = _verdicts(at)
-    agreed = [None, None]
+    agreed: list[Agreement | None] = [None, None]
     if len(verdicts.rows):
         agreed = [_agreement(at, verdicts, c, side) for c, side in ((before, CUT), (after, cut))]
     return Seen(config, cut, before, after, effect, agreed[0], agreed[1])
@@ -236,12 +236,12 @@ def _sweep(
     at, places = _at, dict(standing)
     candidates = np.flatnonzero(at.results.dataset.candidates[row])
     slider = next(one for one in panel(at, places) if one.name == name)
-    stops, lines, here = [], [], 0
+    stops, lines, here = list[str](), list[Any](), 0
     for place, config in at.along(places, name):
         here = len(stops) if place == slider.at else here
         stops.append(slider.stops[place])
         lines.append(at.lens.look_at(row, config)[candidates])
-    names = [at.results.dataset.label_names[j] for j in candidates]
+    names = [at.results.dataset.label_names[j] for j in candidates.tolist()]
     values = np.array(lines).reshape(len(lines), len(candidates))
     return sweep_points(slider.label, stops, here, values, names)
 
@@ -253,7 +253,7 @@ def agreement_along(at: Desk, places: Places, name: str) -> SweepPoints | None:
         return None
     cut = at.values(places)[THRESHOLD]
     slider = next(one for one in panel(at, places) if one.name == name)
-    stops, here = [], 0
+    stops, here = list[str](), 0
     lines: dict[str, list[float]] = {"on the right side": [], "kept above rejected": []}
     for place, config in at.along(places, name):
         found = _agreement(at, verdicts, at.lens.look(config), cut)

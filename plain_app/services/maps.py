@@ -13,6 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
+from core.data.votes import Votes
+from core.errors import PlainError
 from core.runs import processes as background
 from core.store import files
 from plain_app.charts import instance_map as charts
@@ -23,19 +25,23 @@ from plain_app.services.workspace import workspace
 _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
 
 
+Kind = Literal[
+    "confidence",
+    "uncertainty",
+    "doubtful",
+    "decision",
+    "candidates",
+    "source",
+    "votes",
+    "column",
+]
+"""By what a map is coloured."""
+
+
 class Colour(NamedTuple):
     """What the map is coloured by; `name` is the label, source or column where there is one."""
 
-    kind: Literal[
-        "confidence",
-        "uncertainty",
-        "doubtful",
-        "decision",
-        "candidates",
-        "source",
-        "votes",
-        "column",
-    ]
+    kind: Kind
     name: str = ""
 
 
@@ -153,13 +159,13 @@ def colouring(
     if colour.kind == "decision":
         return _decision_colouring(results, verdicts or {})
     if colour.kind == "votes":
-        divided = results.dataset.votes.disagreement[results.cells]
+        divided = _votes(results).disagreement[results.cells]
         values = largest_by_instance(results, divided)
         title = "How divided the votes on a candidate are"
         return charts.colour_numbers(values, title, "amount", (0, 1), "no candidate")
     if colour.kind == "source":
         return _source_colouring(results, colour.name)
-    column = results.dataset.display[colour.name]
+    column = results.display[colour.name]
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         return charts.colour_numbers(column.to_numpy(np.float64, na_value=np.nan), colour.name)
     return charts.colour_texts(column.tolist(), colour.name)
@@ -195,9 +201,15 @@ def _inside(folder: str, run_id: str, lasso: Lasso) -> Rows:
     return np.flatnonzero(charts.inside_polygon(*places, lasso.corners))
 
 
+def _votes(results: Explored) -> Votes:
+    if results.dataset.votes is None:
+        raise PlainError("This data has no votes.", hint="Colour the map by something else.")
+    return results.dataset.votes
+
+
 def _source_colouring(results: Explored, name: str) -> Colouring:
     """Colour by what one source said: nothing, with the others, or alone."""
-    votes = results.dataset.votes
+    votes = _votes(results)
     source = votes.sources.index(name)
     codes = np.full(votes.shape[0], -1)
     asked = (

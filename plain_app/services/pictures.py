@@ -1,6 +1,7 @@
 """Pictures of stored data sets, as data URIs of JPEGs that were made when they were loaded."""
 
 import base64
+from typing import Any
 
 import numpy.typing as npt
 import streamlit as st
@@ -35,5 +36,5 @@ def _uri(fingerprint: str, column: str, row: int, side: int) -> str | None:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _rows(folder: str, fingerprint: str) -> dict[str, npt.NDArray]:
+def _rows(folder: str, fingerprint: str) -> dict[str, npt.NDArray[Any]]:
     return Thumbnails(workspace().folder).rows(fingerprint)

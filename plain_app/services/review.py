@@ -124,7 +124,7 @@ class RunReview:
 
     def __init__(self, results: Explored, reviewer: Reviewer) -> None:
         names = results.dataset.label_names
-        self._last = Board(results, reviewer, reviewer.confidences, DecisionsNow(), names)
+        self._last = Board(results, reviewer, reviewer.confidences, DecisionsNow(), list(names))
         self.board = Shared(self._follow, ThreadPoolExecutor(1))
         self.ranking_thread = ThreadPoolExecutor(1)  # one ranking at a time, whatever is asked
         self._rankings = lru_cache(maxsize=32)(self._shared_ranking)
@@ -212,7 +212,8 @@ def standing(run_id: str) -> Standing:
 
 def settled_cells(found: Board) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the undecided cells that are settled only because of decisions."""
-    return np.nonzero(found.reviewer.settled & ~is_settled(found.before))
+    rows, labels = np.nonzero(found.reviewer.settled & ~is_settled(found.before))
+    return rows, labels
 
 
 def settled_table(run_id: str, limit: int) -> pd.DataFrame:

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import streamlit as st
 
-COLOURS = {
+Colour = Literal["gray", "blue", "orange", "green", "red"]
+COLOURS: dict[str, Colour] = {
     "queued": "gray",
     "running": "blue",
     "paused": "orange",

@@ -40,8 +40,9 @@ def draw_steps(
 
 def _steps(run: RunRow | None, is_reviewed: bool) -> list[Step]:
     has_data = state.current().fingerprint is not None
+    ended = (RunState.FINISHED, RunState.STOPPED)
     has_run = run is not None and run.epoch > 0
-    is_trained = has_run and run.state in (RunState.FINISHED, RunState.STOPPED)
+    is_trained = run is not None and has_run and run.state in ended
     return [
         Step("Data", "", True, has_data),
         Step("Train", "load data", has_data, is_trained),

@@ -190,15 +190,13 @@ def test_voters_are_others_and_the_strongest_come_first(setting):
 @pytest.mark.parametrize("terms", [(-0.4, 0.3, 0.2, -0.3), (0.9, 0.3, 0.1, 0), (0, 0, 0, 0)])
 def test_the_waterfall_draws_each_term_from_where_the_last_ended(terms):
     points = evidence.EvidencePoints(terms, sum(terms), (), ())
-    *spans, total = evidence.evidence_spans(points)
-    unit = 1 / (max(1, *np.cumsum(terms)) - min(0, *np.cumsum(terms)))
-    at = total.zero
-    for span, term in zip(spans, terms, strict=True):
-        ends = (span.start, span.end) if term >= 0 else (span.end, span.start)
-        assert ends == pytest.approx((at, at + term * unit))
-        assert 0 <= span.start <= span.end <= 1
-        at += term * unit
-    assert (total.start, total.end) == pytest.approx(tuple(sorted((total.zero, at))))
+    base, above, below = (one["data"] for one in evidence.evidence_option(points)["series"])
+    ends = np.cumsum(terms)
+    bars = zip([0, *ends[:-1], 0], [*ends, ends[-1]], strict=True)
+    for at, (start, end) in enumerate(bars):
+        drawn = {base[at] + above[at]["value"], base[at] + below[at]["value"]}
+        assert min(drawn) == pytest.approx(min(start, end))
+        assert max(drawn) == pytest.approx(max(start, end))
 
 
 def test_neighbours_come_in_graph_order_with_the_edges_among_them():

@@ -23,12 +23,13 @@ def draw_encoders(result: ReadResult) -> list[Planned]:
     chosen: dict[str, str] = {}
     for column, offers in found.items():
         about = {one.name: f"{one.name}: {one.about}" for one in offers}
-        names = [*about, NONE]
+        about[NONE] = "not used as features"
+        names = list(about)
         chosen[column] = st.selectbox(
             f"Features from {column[:80]}",
             names,
             index=names.index(defaults.get(column, NONE)),
-            format_func=lambda name, about=about: about.get(name, "not used as features"),
+            format_func=about.__getitem__,
             key=f"data.map_encode_{column}",
         )
     steps = encoders.planned(result, chosen)

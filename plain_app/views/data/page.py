@@ -1,6 +1,6 @@
 """Data: open a file, see how it is understood and what is odd about it, load it."""
 
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -50,8 +50,8 @@ def draw() -> None:
         show_error(PlainError(*refused), "data.refused")
     if staged is not None:
         _draw_staged(staged)
-    elif state.current().fingerprint is not None:
-        _draw_stored(state.current().fingerprint)
+    elif (fingerprint := state.current().fingerprint) is not None:
+        _draw_stored(fingerprint)
     else:
         _draw_nothing()
 
@@ -60,7 +60,8 @@ def _staged() -> Staged | None:
     if state.recall("data.launched") is None:
         state.remember("data.launched", True)
         state.remember("data.staged", data.staged_by_launcher())
-    return state.recall("data.staged")
+    found: Staged | None = state.recall("data.staged")
+    return found
 
 
 def _draw_nothing() -> None:
@@ -90,7 +91,9 @@ def _draw_sources() -> None:
             help="CSV, Parquet, JSON, ARFF, MATLAB, libsvm, npz, Label Studio; packed or not. "
             "Read here, sent nowhere.",
         )
-    kind = "secondary" if state.current().fingerprint else "primary"
+    kind: Literal["primary", "secondary"] = (
+        "secondary" if state.current().fingerprint else "primary"
+    )
     with st.container(horizontal=True):
         st.button("Open the demo", key="data.demo", on_click=on_demo, args=("demo",), type=kind)
         st.button(
@@ -373,7 +376,11 @@ def _draw_synthesis(dataset: CandidateDataset) -> None:
         kinds = {"uniform": "any label", "confusable": "labels that look alike"}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.selectbox(
-                "False labels", list(kinds), format_func=kinds.get, key="data.kind", width=220
+                "False labels",
+                list(kinds),
+                format_func=kinds.__getitem__,
+                key="data.kind",
+                width=220,
             )
             most = max(1, dataset.n_labels - 1)
             st.number_input("per instance (r)", 1, most, min(2, most), key="data.r", width=120)

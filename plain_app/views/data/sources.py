@@ -1,5 +1,8 @@
 """The sources of a data set: who offers how much, whether they agree, how reliable they are."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
 from core.data.dataset import CandidateDataset
@@ -7,7 +10,7 @@ from plain_app import state
 from plain_app.services import sources
 
 ROW = 28
-_OVERVIEW = {
+_OVERVIEW: dict[str, Any] = {
     "offers each": st.column_config.NumberColumn(format="%.2f", help="Labels per instance."),
     "confirmed": st.column_config.ProgressColumn(
         format="percent",
@@ -16,7 +19,7 @@ _OVERVIEW = {
         help="Of its offers that others were asked about: the share of them who offered it too.",
     ),
 }
-_AGREEMENT = {
+_AGREEMENT: dict[str, Any] = {
     "agreement": st.column_config.NumberColumn(
         format="%.2f", help="Krippendorff's alpha: 1 all agree, 0 as by chance."
     )
@@ -47,8 +50,14 @@ def _draw_reliability(dataset: CandidateDataset) -> None:
     _table(sources.reliability_table(found), "data.reliability", {})
 
 
-def _table(table: object, key: str, config: dict[str, object]) -> None:
-    height = min(38 + ROW * max(len(table), 1), 320)  # type: ignore[arg-type]
+def _table(table: pd.DataFrame, key: str, config: dict[str, Any]) -> None:
+    height = min(38 + ROW * max(len(table), 1), 320)
     st.dataframe(
-        table, hide_index=True, row_height=ROW, height=height, column_config=config, key=key
+        table,
+        hide_index=True,
+        row_height=ROW,
+        height=height,
+        column_config=config,
+        key=key,
+        alt=f"Table of {', '.join(map(str, table.columns))}",
     )

@@ -70,7 +70,7 @@ def draw_instance(run_id: str) -> None:
             return
         state.remember(state.LAST_INSTANCE, (results.run.fingerprint, written))
         of_run, lasso = state.recall("explore.lasso") or (None, None)
-        corners = lasso.corners if of_run == run_id else ()
+        corners = lasso.corners if lasso and of_run == run_id else ()
         mark(maps.layout_name(run_id), row, corners, "explore.marks")
         _draw_content(results, row)
         _draw_candidates(results, row)

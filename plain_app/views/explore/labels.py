@@ -33,10 +33,11 @@ def draw_labels(run_id: str) -> None:
         "Related by",
         ("All candidates", "Resolved labels", "Difference"),
         default="All candidates",
+        required=True,
         key="explore.graph",
         help="Resolved: candidates with a confidence of 0.5 or more. Difference: resolved − all.",
     )
-    weights = {"Resolved labels": after, "Difference": after - before}.get(shown, before)
+    weights = {"Resolved labels": after, "Difference": after - before}.get(shown or "", before)
     cut = _cut(least, np.abs(weights), f"explore.cut.{shown}.{run_id}")
     left, right = st.columns(2, gap="medium")
     with left:
@@ -56,7 +57,7 @@ def _cut(place: Any, weights: Any, key: str) -> float:
     top = max(math.ceil(100 * float(ordered[:1].max(initial=0))) / 100, 0.01)
     at = min(2 * len(weights), len(ordered) - 1)
     start = math.floor(100 * float(ordered[at])) / 100 if at >= 0 else 0.0
-    return place.slider("Smallest weight", 0.0, top, start, 0.01, key=key)
+    return float(place.slider("Smallest weight", 0.0, top, start, 0.01, key=key))
 
 
 def _network(results: Explored, weights: Any, cut: float) -> None:
@@ -109,9 +110,9 @@ def _edge(results: Explored) -> None:
     names = results.dataset.label_names
     places = range(len(names))
     if state.recall("explore.edge_a") is None:
-        a, b = np.unravel_index(np.argmax(results.label_graph.weights), (len(names),) * 2)
-        state.remember("explore.edge_a", int(a))
-        state.remember("explore.edge_b", int(b))
+        strongest = int(np.argmax(results.label_graph.weights))
+        for key, at in zip(("a", "b"), divmod(strongest, len(names)), strict=True):
+            state.remember(f"explore.edge_{key}", at)
     left, right = st.columns(2, gap="small")
     a = left.selectbox("Label", places, format_func=names.__getitem__, key="explore.edge_a")
     b = right.selectbox("beside", places, format_func=names.__getitem__, key="explore.edge_b")
@@ -168,8 +169,8 @@ def _changes(results: Explored) -> None:
     a, b = a[order], b[order]
     table = pd.DataFrame(
         {
-            "label": [names[at] for at in a],
-            "beside": [names[at] for at in b],
+            "label": [names[at] for at in a.tolist()],
+            "beside": [names[at] for at in b.tolist()],
             "candidates": before[a, b].astype(float),
             "resolved": after[a, b].astype(float),
             "change": (after - before)[a, b].astype(float),

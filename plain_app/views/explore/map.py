@@ -8,14 +8,14 @@ from plain_app import state
 from plain_app.services import explore, maps
 from plain_app.services.explore import Explored
 from plain_app.services.lens import Slider
-from plain_app.services.maps import Colour, Lasso
+from plain_app.services.maps import Colour, Kind, Lasso
 from plain_app.views.explore.instance import draw_instance, instance_rows, open_instance
 from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import open_in_review
 from plain_app.widgets.scatter import scatter
 from plain_app.widgets.sliders import last_move, sliders
 
-COLOURS = {
+COLOURS: dict[Kind, str] = {
     "confidence": "Confidence in a label",
     "uncertainty": "Uncertainty",
     "doubtful": "Doubtful candidates",
@@ -26,7 +26,7 @@ COLOURS = {
     "column": "A column of the data",
 }
 TRAVEL = "explore.travel"
-AT_AN_EPOCH = ("confidence", "uncertainty", "doubtful")
+AT_AN_EPOCH: tuple[Kind, ...] = ("confidence", "uncertainty", "doubtful")
 POLL_SECONDS = 2.0
 
 
@@ -84,7 +84,7 @@ def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
         return Colour(kind, name), _draw_epoch(results, kind)
 
 
-def _draw_epoch(results: Explored, kind: str) -> int | None:
+def _draw_epoch(results: Explored, kind: Kind) -> int | None:
     """Let travel to an epoch; the last one is the end."""
     last = len(results.history) - 1
     if last < 1 or kind not in AT_AN_EPOCH or results.version:
@@ -94,12 +94,12 @@ def _draw_epoch(results: Explored, kind: str) -> int | None:
     if move is not None:
         place = move.place("epoch", last)
         state.remember(key, (move.number, place if place < last else None))
-    answered, place = state.recall(key) or (0, None)
+    answered, shown = state.recall(key) or (0, None)
     stops = tuple(str(epoch) for epoch in range(1, last + 2))
-    at = last if place is None else place
+    at = last if shown is None else shown
     travel = Slider("epoch", "Epoch", "Colours as they were", stops, at, last)
     sliders([travel], answered, TRAVEL, width=220)
-    return None if place is None else place + 1
+    return None if shown is None else shown + 1
 
 
 @st.fragment(run_every=POLL_SECONDS)
@@ -118,7 +118,7 @@ def _await_umap(run_id: str) -> None:
 def _draw_selected(results: Explored, epoch: int | None) -> None:
     """List the instances of the last lasso."""
     run_id, lasso = state.recall("explore.lasso") or (None, None)
-    if run_id != results.run.id:
+    if lasso is None or run_id != results.run.id:
         return
     rows = maps.inside(run_id, lasso)
     with st.container(horizontal=True, vertical_alignment="center"):

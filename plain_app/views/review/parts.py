@@ -78,7 +78,7 @@ def on_undo(made: list[Decision], count: int, annotator: str) -> None:
 
 def _draw_why(run: RunRow, annotator: str) -> None:
     results = explore.explored(run.id)
-    instance, label = state.recall("review.why") or (None, None)
+    instance, label = state.recall("review.why") or ("", "")
     row, column = results.row_of.get(instance), results.label_of.get(label)
     if row is None or column is None:
         st.caption("Press e on a candidate to see why it has its confidence.")

@@ -176,7 +176,7 @@ def _draw_auto(run: RunRow, annotator: str) -> None:
             key="review.auto",
             disabled=not count,
             type="primary",
-            on_click=trust.resolve_rest,
+            on_click=on_resolve_rest,
             args=(run.id, precision, annotator),
         )
         n_made = trust.n_resolved(run.fingerprint, annotator)
@@ -188,6 +188,11 @@ def _draw_auto(run: RunRow, annotator: str) -> None:
                 on_click=trust.undo_resolved,
                 args=(run.fingerprint, annotator),
             )
+
+
+def on_resolve_rest(run_id: str, precision: float, annotator: str) -> None:
+    """Decide unseen what is guaranteed."""
+    trust.resolve_rest(run_id, precision, annotator)
 
 
 def _about(verdict: str, found: AutoResolve) -> str:

@@ -48,7 +48,9 @@ def draw_new_study(fingerprint: str) -> None:
         later: dict[str, Any] = {"on_change": "ignore"}  # read when the search is started
         presets = runs.presets()
         st.selectbox("Start from", presets, key="tune.base", width=120, help=_BASE_HELP, **later)
-        st.selectbox("Judge by", judges, format_func=OBJECTIVES.get, key="tune.judge", width=190)
+        st.selectbox(
+            "Judge by", judges, format_func=OBJECTIVES.__getitem__, key="tune.judge", width=190
+        )
         st.number_input("Trials", 1, 10_000, 30, key="tune.trials", width=100, **later)
         st.number_input(
             "Minutes", 0.0, 1e4, 0.0, key="tune.minutes", width=110, help=_TIME_HELP, **later
