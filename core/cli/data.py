@@ -11,12 +11,13 @@ from core.cli.screen import (
     ExpectFalse,
     Force,
     JsonFlag,
+    MethodName,
     Preset,
     Settings,
     WorkspaceFolder,
+    chosen_config,
     log,
     out,
-    parse_expectation,
     parse_settings,
     print_json,
     problem_table,
@@ -174,6 +175,7 @@ def clean(
     file: InFile,
     target: OutFile,
     preset: Preset = "studio",
+    method: MethodName = None,
     changes: Settings = None,
     expect_false: ExpectFalse = None,
     cut: Cut = None,
@@ -192,13 +194,11 @@ def clean(
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file and write it with the labels that are true, and why."""
-    from core.engine.config import PlainConfig
     from core.engine.trainer import PlainTrainer
     from core.formats import require_free
     from core.formats.shared.original import kept
 
-    settings = {**parse_settings(changes), **parse_expectation(expect_false)}
-    config = PlainConfig.preset(preset, **settings)
+    config = chosen_config(preset, method, changes, expect_false)
     threshold = parse_threshold(cut, top_k, precision)
     require_free(target, format=format, force=force)
     read_in = read_file(file, mapping, votes, row=row, source=source)

@@ -30,13 +30,13 @@ from core.cli.screen import (
     ExpectFalse,
     Force,
     JsonFlag,
+    MethodName,
     Preset,
     Settings,
     WorkspaceFolder,
+    chosen_config,
     log,
     out,
-    parse_expectation,
-    parse_settings,
     print_json,
     table,
     training_progress,
@@ -60,6 +60,7 @@ def train(
         str | None, typer.Argument(metavar="FILE", help="A data file, or demo.")
     ] = None,
     preset: Preset = "studio",
+    method: MethodName = None,
     changes: Settings = None,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     name: Annotated[str, typer.Option(help="What to call the run.")] = "",
@@ -86,7 +87,6 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
-    from core.engine.config import PlainConfig
     from core.engine.graphs import read_instance_graph, read_label_graph
     from core.runs import results, worker
 
@@ -96,8 +96,7 @@ def train(
     elif resume_run is None:
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
-        settings = {**parse_settings(changes), **parse_expectation(expect_false)}
-        config = PlainConfig.preset(preset, **settings)
+        config = chosen_config(preset, method, changes, expect_false)
         read_in = read_file(file, mapping, votes, row=row, source=source)
         result, pictures = encoded(read_in, file, encode, space.folder)
         dataset = result.dataset
@@ -108,7 +107,7 @@ def train(
             remember_pictures(space.folder, fingerprint, pictures)
         if instances is None:
             config = config.suited_to(dataset)
-        run = space.runs.create(fingerprint, config, name)
+        run = space.runs.create(fingerprint, config, name or method or "")
         results.give_graphs(space, run.id, instances, labels)
     else:
         run = space.runs.get(resume_run)

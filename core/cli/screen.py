@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -21,6 +21,9 @@ from rich.text import Text
 
 from core.engine.events import Event
 from core.errors import DatasetError, PlainError, Problem, grouped
+
+if TYPE_CHECKING:
+    from core.engine.config import PlainConfig
 
 out = Console()
 log = Console(stderr=True)
@@ -39,6 +42,25 @@ DEFAULT_WORKSPACE = Path("plain-workspace")
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", envvar="PLAIN_WORKSPACE", help="Folder of data and runs.")
 ]
+
+
+MethodName = Annotated[
+    str | None,
+    typer.Option("--method", help="Another method instead of a preset; --set gives its settings."),
+]
+
+
+def chosen_config(
+    preset: str, method: str | None, changes: list[str] | None, expect_false: str | None
+) -> "PlainConfig":
+    """Return the settings that the options ask for."""
+    from core.engine.config import PlainConfig
+    from core.methods.choice import method_config
+
+    settings = {**parse_settings(changes), **parse_expectation(expect_false)}
+    if method is None:
+        return PlainConfig.preset(preset, **settings)
+    return method_config(method, settings)
 
 
 def parse_settings(changes: list[str] | None) -> dict[str, Any]:

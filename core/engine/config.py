@@ -5,9 +5,17 @@ Defaults are those of the authors' release, under the paper's letters (the relea
 alpha gamma, beta zeta, eta alpha, and gamma eta).
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from core.errors import ConfigError
 
@@ -20,6 +28,20 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 def _symbol(letter: str) -> dict[str, Any]:
     return {"symbol": letter}
+
+
+class OtherMethod(BaseModel):
+    """A method of `core.methods` that learns in place of PLAIN, with all its settings."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    settings: tuple[tuple[str, int | float | str | None], ...] = ()
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _as_pairs(cls, given: Any) -> Any:
+        return tuple(given.items()) if isinstance(given, Mapping) else given
 
 
 class PlainConfig(BaseModel):
@@ -115,6 +137,10 @@ class PlainConfig(BaseModel):
         None,
         description="Share of the candidates that is expected to be false, or a range; none is "
         "unknown. A prior: what the data and people's answers show counts more.",
+    )
+    method: OtherMethod | None = Field(
+        None,
+        description="Another method that learns in place of PLAIN, and its settings; none: PLAIN.",
     )
     threshold: float = Field(0.7, ge=0, le=1, description="Predictions above it count as labels.")
     seed: int = Field(0, ge=0, lt=2**31, description="Seed of everything random.")

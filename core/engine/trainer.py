@@ -7,6 +7,8 @@ Algorithm 1 of the paper fits the raw candidates first.
 With several members (the preset `studio`) the networks are cross-fitted beside other models
 (`core.engine.crossfit`): they fit the candidates first and then, a few times, the confidences so
 far.
+
+Another method (`core.methods.learner`) takes the place of the network; no propagation follows it.
 """
 
 import platform
@@ -36,6 +38,7 @@ from core.engine.metrics import f1, roc_auc
 from core.engine.network import Between, Network, Rows, Threads, choose_device, fit_scaling
 from core.engine.propagation import Propagator, balance
 from core.errors import StopTraining, TrainingError
+from core.methods.learner import MethodLearner
 
 Matrix = npt.NDArray[np.float32]
 
@@ -117,8 +120,10 @@ class PlainTrainer:
         self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
         self._targets = None if targets is None else torch.tensor(targets, device=device)
-        self._learner: _OneNetwork | CrossFit
-        if config.members == 1:
+        self._learner: _OneNetwork | CrossFit | MethodLearner
+        if config.method is not None:
+            self._learner = MethodLearner(dataset, config, targets, device)
+        elif config.members == 1:
             self._learner = _OneNetwork(dataset, config, device)
         else:
             first = self._propagation.first if self._targets is None else self._targets
@@ -153,10 +158,15 @@ class PlainTrainer:
         self._propagation.level_is_due |= self._epoch <= self._renewals[0]
         self._confidence = self._propagation.calibrated(self._Y_hat)
         yield RunEnded(
-            state="finished" if self._epoch == config.epochs else "stopped",
+            state="finished" if self._epoch == config.epochs or self._is_done else "stopped",
             epochs=self._epoch,
             seconds=perf_counter() - start,
         )
+
+    @property
+    def _is_done(self) -> bool:
+        """Whether another method came to its end before the epochs it may take."""
+        return isinstance(self._learner, MethodLearner) and self._learner.is_done
 
     @property
     def _renewals(self) -> list[int]:
@@ -227,6 +237,8 @@ class PlainTrainer:
 
     def predict_proba(self, X: Features) -> Matrix:
         """Return the network's predictions for other instances, m x L in [0, 1]."""
+        if isinstance(self._learner, MethodLearner):
+            return self._learner.predict_proba(X)
         scaled = self._scaling.apply(X)
         features = self._scaling.rows(scaled, self._Z.device)
         return _host(self._learner.predict(scaled, features))

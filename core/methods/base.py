@@ -1,10 +1,13 @@
 """What the compared methods share: checked input, scaled features, scores, confidences.
 
 A method writes two functions: `_fit(X, Y)`, which returns a confidence for every training cell, and
-`_scores(X)`. Both get scaled features, dense or CSR, float64.
+`_scores(X)`. Both get scaled features, dense or CSR, float64. One that iterates writes `_iterate`
+instead of `_fit`: it can then be watched, stopped and gone on with.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -27,6 +30,14 @@ class Setting(NamedTuple):
     low: float
     high: float
     help: str
+
+
+class Step(NamedTuple):
+    """Where a method stands after some iterations; each part is computed only when asked for."""
+
+    confidences: Callable[[], Matrix]  # of the training cells
+    value: Callable[[], float] | None = None  # what it minimises, if it can be told
+    state: Callable[[], dict[str, npt.NDArray[Any]]] | None = None  # what it needs to go on
 
 
 def candidate_data(model: Any, X: Any, Y: Any, votes: Any, y: Any) -> CandidateDataset:
@@ -81,19 +92,47 @@ class CandidateEstimator(ClassifierMixin, BaseEstimator):
         votes : as in `PlainClassifier.fit`; a cell that a source said yes to is a candidate, and
             nothing else of the votes is used.
         """
-        self._check_settings()
+        for _ in self.steps(X, Y, votes, y=y):
+            pass
+        return self
+
+    def steps(
+        self,
+        X: Any,
+        Y: Any = None,
+        votes: Any = None,
+        *,
+        y: Any = None,
+        state: Mapping[str, npt.NDArray[Any]] | None = None,
+    ) -> Iterator[Step]:
+        """Fit step by step, `n_steps` at most; `confidences_` are there after the last one.
+
+        state : of an earlier step on the same data and settings, to go on after it
+        """
+        self.check_settings()
         data = candidate_data(self, X, Y, votes, y)
         self._scaler = _scaler(self.scale, data.features)
         self.classes_ = np.arange(data.n_labels)
         candidates = data.candidates.astype(np.float64)
-        found = self._fit(self._scaled(data.features, fit=True), candidates)
-        found = np.clip(np.where(candidates > 0, found, 0), 0, 1)
-        self.confidences_: npt.NDArray[np.float32] = found.astype(np.float32)
-        return self
+        step = None
+        for step in self._iterate(self._scaled(data.features, fit=True), candidates, state or {}):
+            yield step
+        if step is not None:
+            found = np.clip(np.where(candidates > 0, step.confidences(), 0), 0, 1)
+            self.confidences_: npt.NDArray[np.float32] = found.astype(np.float32)
+
+    @property
+    def n_steps(self) -> int:
+        """How many steps a fit takes at most; 1 where nothing can be seen on the way."""
+        return 1
 
     def decision_function(self, X: Any) -> Matrix:
         """Return the scores (m, L) of the features (m, d); larger is more likely true."""
         return self._scores(self._scaled(known_features(self, X)))
+
+    def current_scores(self, X: Any) -> Matrix:
+        """Return the scores of these features at the step that was taken last."""
+        return self._scores(self._scaled(X))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the scores cut to [0, 1]; `decision_function` keeps the order beyond."""
@@ -106,6 +145,10 @@ class CandidateEstimator(ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, Y: Matrix) -> Matrix:
         raise NotImplementedError
 
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, npt.NDArray[Any]]) -> Iterator[Step]:
+        found = self._fit(X, Y)
+        yield Step(lambda: found)
+
     def _scores(self, X: Any) -> Matrix:
         raise NotImplementedError
 
@@ -116,12 +159,16 @@ class CandidateEstimator(ClassifierMixin, BaseEstimator):
         scaled = self._scaler.fit_transform(X) if fit else self._scaler.transform(X)
         return sp.csr_array(scaled) if sp.issparse(scaled) else scaled
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
+        """Refuse settings that are out of range, all at once."""
         wrong = []
+        defaults = signature(type(self)).parameters
         for name, (low, high, _) in self.settings.items():
-            value = getattr(self, name)
-            if not low <= value <= high:
-                wrong.append(f"{name} must be from {low:g} to {high:g}; got {value!r}")
+            value, whole = getattr(self, name), isinstance(defaults[name].default, int)
+            kind = Integral if whole else Real
+            if not isinstance(value, kind) or not low <= float(value) <= high:
+                what = "a whole number " if whole else ""
+                wrong.append(f"{name} must be {what}from {low:g} to {high:g}; got {value!r}")
         if getattr(self, "scale", "none") not in SCALES:
             wrong.append(f"scale must be one of {', '.join(SCALES)}; got {self.scale!r}")
         if wrong:

@@ -31,8 +31,8 @@ class CleanlabScores(CandidateEstimator):
     def __init__(self, model: str = "logistic", folds: int = 5, seed: int = 0) -> None:
         self.model, self.folds, self.seed = model, folds, seed
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def check_settings(self) -> None:
+        super().check_settings()
         if self.model not in ("logistic", "network"):
             raise ConfigError("model must be logistic or network.", f"Got {self.model!r}.")
 

@@ -1,8 +1,9 @@
-"""What the two methods made of several networks share: features, networks, batches. Loads torch."""
+"""What methods made of networks share: features, networks, batches, checkpoints. Loads torch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -52,6 +53,51 @@ def predict(net: nn.Module, rows: Rows) -> Tensor:
         parts = [net(rows.rows(slice(a, a + 4096))) for a in range(0, len(rows), 4096)]
     net.train()
     return torch.sigmoid(torch.cat(parts))
+
+
+def pack(**parts: Any) -> dict[str, npt.NDArray[Any]]:
+    """Return modules, optimisers, generators and tensors as arrays; `unpack` puts them back."""
+    found: dict[str, Tensor] = {}
+    for name, part in parts.items():
+        if isinstance(part, torch.Generator):
+            found[name] = part.get_state()
+        elif isinstance(part, Tensor):
+            found[name] = part
+        else:
+            found |= {f"{name}.{key}": value for key, value in _tensors(part).items()}
+    return {name: value.detach().cpu().numpy().copy() for name, value in found.items()}
+
+
+def unpack(state: Mapping[str, npt.NDArray[Any]], **parts: Any) -> None:
+    """Bring parts to the state they were packed in; nothing where there is none."""
+    if not state:
+        return
+    for name, part in parts.items():
+        own = f"{name}."
+        values = {
+            key.removeprefix(own): torch.as_tensor(value)
+            for key, value in state.items()
+            if key.startswith(own)
+        }
+        if isinstance(part, torch.Generator):
+            part.set_state(torch.as_tensor(state[name]))
+        elif isinstance(part, Tensor):
+            part.copy_(torch.as_tensor(state[name]))
+        elif isinstance(part, torch.optim.Optimizer):
+            moments: dict[int, dict[str, Tensor]] = {}
+            for key, value in values.items():
+                at, _, what = key.partition(".")
+                moments.setdefault(int(at), {})[what] = value
+            part.load_state_dict({**part.state_dict(), "state": moments})
+        else:
+            part.load_state_dict(values)
+
+
+def _tensors(part: Any) -> dict[str, Tensor]:
+    if isinstance(part, torch.optim.Optimizer):
+        states = part.state_dict()["state"].items()
+        return {f"{at}.{what}": value for at, one in states for what, value in one.items()}
+    return dict(part.state_dict())
 
 
 def as_matrix(values: Tensor) -> Matrix:

@@ -1,8 +1,9 @@
 """One network, trained on candidates with a loss of its own."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from core.methods.base import CandidateEstimator, Matrix, Setting
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step
 
 
 class OneNetwork(CandidateEstimator):
@@ -25,28 +26,41 @@ class OneNetwork(CandidateEstimator):
     seed: int
     device: str
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return self.epochs
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         import torch
 
-        from core.methods.deep import Standardized, as_matrix, network, predict
+        from core.methods.deep import Standardized, as_matrix, network, pack, predict, unpack
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._features = Standardized(X, self.device)
             candidates = torch.as_tensor(Y, dtype=torch.float32, device=self._features.device)
             net = network(self._features.width, Y.shape[1], Y.shape[1]).to(candidates.device)
-            adam = torch.optim.Adam(
-                net.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay
+        adam = torch.optim.Adam(
+            net.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay
+        )
+        order = torch.Generator().manual_seed(self.seed)
+        rates, done, self._net = candidates.mean(dim=0), torch.zeros(()), net
+        parts = {"net": net, "adam": adam, "order": order, "done": done}
+        unpack(state, **parts)
+        while done < self.epochs:
+            losses = []
+            for at, x in self._features.batches(self.batch_size, order):
+                adam.zero_grad()
+                loss = self._loss(net(x), candidates[at], rates)
+                loss.backward()
+                adam.step()
+                losses.append(loss.detach())
+            done += 1
+            yield Step(
+                lambda: as_matrix(predict(net, self._features.rows)),
+                lambda losses=losses: float(torch.stack(losses).mean()),  # type: ignore[misc]
+                lambda: pack(**parts),
             )
-            order = torch.Generator().manual_seed(self.seed)
-            rates = candidates.mean(dim=0)
-            for _ in range(self.epochs):
-                for at, x in self._features.batches(self.batch_size, order):
-                    adam.zero_grad()
-                    self._loss(net(x), candidates[at], rates).backward()
-                    adam.step()
-        self._net = net
-        return as_matrix(predict(net, self._features.rows))
 
     def _scores(self, X: Any) -> Matrix:
         from core.methods.deep import as_matrix, predict

@@ -66,8 +66,8 @@ class PARTICLE(CandidateEstimator):
         self.variant, self.k, self.a, self.credible, self.C = variant, k, a, credible, C
         self.folds, self.scale, self.seed, self.n_jobs = folds, scale, seed, n_jobs
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def check_settings(self) -> None:
+        super().check_settings()
         if self.variant not in ("vls", "map"):
             raise ConfigError("variant must be vls or map.", f"Got {self.variant!r}.")
 

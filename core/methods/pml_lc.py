@@ -1,5 +1,6 @@
 """PML-lc-style: confidences and a ranking classifier by turns, with label correlations."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,7 +9,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from core.engine.graphs import build_label_graph
-from core.methods.base import CandidateEstimator, Matrix, Setting, row_min_max, with_one
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step, row_min_max, with_one
 
 N_CONFIDENCE_STEPS = 30
 _CELLS_AT_ONCE = 2**22
@@ -55,24 +56,38 @@ class PMLLCStyle(CandidateEstimator):
         self.C1, self.C2, self.C3 = C1, C2, C3
         self.rounds, self.max_iter, self.scale = rounds, max_iter, scale
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return self.rounds + 1
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         ranking = Ranking(Y, self.C1)
         Phi = with_one(X)
         P_0 = Y / np.maximum(Y.sum(axis=1, keepdims=True), 1)
-        P, W = P_0, np.zeros((Phi.shape[1], Y.shape[1]))
-        self.objectives_: list[float] = []
-        for _ in range(self.rounds):
-            W = fit_ranking(Phi, ranking, P, W, self.max_iter)
+        P = state.get("P", P_0)
+        W = state.get("W", np.zeros((Phi.shape[1], Y.shape[1])))
+        self.objectives_: list[float] = list(map(float, state.get("objectives", ())))
+
+        def step() -> Step:
+            now = {"P": P, "W": W, "objectives": np.array(self.objectives_)}
+            # Rows with many candidates share out little to each: rows are compared by their best.
+            found = P / np.maximum(P.max(axis=1, keepdims=True), 1e-12)
+            return Step(lambda: found, lambda: self.objectives_[-1], lambda: now)
+
+        while len(self.objectives_) < 2 * self.rounds and not self._is_still():
+            W = self._W = fit_ranking(Phi, ranking, P, W, self.max_iter)
             pull = self._pull(X, Y, P)
             self.objectives_.append(self._objective(W, Phi @ W, P, P_0, ranking, pull))
             P = ranking.fit_confidences(Phi @ W, P, P_0, pull, self.C3)
             self.objectives_.append(self._objective(W, Phi @ W, P, P_0, ranking, pull))
-            before, now = self.objectives_[-2:]
-            if before - now < 1e-3 * now:
-                break
+            yield step()
         self._W = fit_ranking(Phi, ranking, P, W, self.max_iter)
-        # Rows with many candidates share out little to each: rows are compared by their best.
-        return np.asarray(P / np.maximum(P.max(axis=1, keepdims=True), 1e-12))
+        yield step()
+
+    def _is_still(self) -> bool:
+        """Whether the last confidences hardly lowered the objective."""
+        *_, before, now = (np.inf, 0.0, *self.objectives_)
+        return bool(before - now < 1e-3 * now)
 
     def _pull(self, X: Any, Y: Matrix, P: Matrix) -> "Pull":
         n_labels = Y.shape[1]

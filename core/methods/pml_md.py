@@ -1,12 +1,13 @@
 """PML-MD: confidences from a few verified rows."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from core.errors import DatasetError, Problem
-from core.methods.base import CandidateEstimator, Matrix, Setting, row_min_max, with_one
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step, row_min_max, with_one
 
 
 class PMLMD(CandidateEstimator):
@@ -54,22 +55,34 @@ class PMLMD(CandidateEstimator):
         self, X: Any, Y: Any = None, votes: Any = None, verified: Any = None, *, y: Any = None
     ) -> Self:
         """Learn; `verified` is (n, L): 0 and 1 in rows whose true labels are known, else NaN."""
+        self.verify(verified)
+        return super().fit(X, Y, votes, y=y)
+
+    def verify(self, verified: Any) -> Self:
+        """Take the verified rows; `fit` does it."""
         rule = "verified rows are needed: (n, L) with 0 and 1 where the truth is known, else NaN"
         V = np.asarray([] if verified is None else verified, np.float64)
         if V.ndim != 2 or not np.isfinite(V).all(axis=1).any():
-            fix = "Give fit(X, Y, verified=...), or use a method that needs none."
+            fix = "Decide all candidates of some instances, or give fit(X, Y, verified=...)."
             raise DatasetError([Problem(rule, fix, True, value=str(V.shape))])
         self._verified = V
-        return super().fit(X, Y, votes, y=y)
+        return self
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return self.epochs
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         Phi, n = with_one(X), len(Y)
         known = np.flatnonzero(np.isfinite(self._verified).all(axis=1))
         Phi_V, truth = Phi[known], self._verified[known]
         is_known = np.isin(np.arange(n), known)
         rng = np.random.default_rng(self.seed)
-        W = np.zeros((Phi.shape[1], Y.shape[1]))
-        velocity = np.zeros_like(W)
+        W = state.get("W", np.zeros((Phi.shape[1], Y.shape[1])))
+        velocity = state.get("velocity", np.zeros_like(W))
+        done = int(state.get("epoch", 0))
+        for _ in range(done):
+            rng.permutation(n)  # as the epochs before drew theirs
 
         def confidences(at: npt.NDArray[Any]) -> Matrix:
             slope = np.asarray(Phi_V.T @ ranking_gradient(np.asarray(Phi_V @ W), truth))
@@ -78,7 +91,13 @@ class PMLMD(CandidateEstimator):
             true = np.nan_to_num(self._verified[at])
             return np.asarray(np.where(is_known[at, None], true, found))
 
-        for _ in range(self.epochs):
+        def everywhere() -> Matrix:
+            step = max(1, 2**22 // Y.shape[1] ** 2)
+            return np.concatenate(
+                [confidences(np.arange(a, min(a + step, n))) for a in range(0, n, step)]
+            )
+
+        for epoch in range(done, self.epochs):
             order = rng.permutation(n)
             for start in range(0, n, self.batch_size):
                 at = order[start : start + self.batch_size]
@@ -86,14 +105,23 @@ class PMLMD(CandidateEstimator):
                 velocity = self.momentum * velocity + np.asarray(Phi[at].T @ G)
                 velocity += self.weight_decay * W
                 W = W - self.learning_rate * velocity
-        self._W = W
-        step = max(1, 2**22 // Y.shape[1] ** 2)
-        return np.concatenate(
-            [confidences(np.arange(a, min(a + step, n))) for a in range(0, n, step)]
-        )
+            self._W = W
+            now = {"W": W, "velocity": velocity, "epoch": np.array(epoch + 1)}
+            yield Step(
+                everywhere,
+                lambda W=W: ranking_loss(np.asarray(Phi_V @ W), truth),  # type: ignore[misc]
+                lambda now=now: now,  # type: ignore[misc]
+            )
 
     def _scores(self, X: Any) -> Matrix:
         return row_min_max(np.asarray(with_one(X) @ self._W))
+
+
+def ranking_loss(F: Matrix, P: Matrix) -> float:
+    """Return the mean over rows of R(f, p)."""
+    slack = np.maximum(1 - (F[:, :, None] - F[:, None, :]), 0)
+    each = np.maximum(P[:, :, None] - P[:, None, :], 0) * slack
+    return float(each.sum() / (len(F) * max(F.shape[1] - 1, 1)))
 
 
 def ranking_gradient(F: Matrix, P: Matrix) -> Matrix:

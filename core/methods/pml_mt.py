@@ -1,8 +1,9 @@
 """PML-MT-style: two networks that teach each other through their moving averages."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from core.methods.base import CandidateEstimator, Matrix, Setting
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step
 
 
 class PMLMTStyle(CandidateEstimator):
@@ -55,17 +56,32 @@ class PMLMTStyle(CandidateEstimator):
         self.warm_up, self.epochs, self.batch_size = warm_up, epochs, batch_size
         self.learning_rate, self.seed, self.device = learning_rate, seed, device
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return self.epochs
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         import torch
 
-        from core.methods.deep import Standardized, as_matrix
+        from core.methods.deep import Standardized, as_matrix, pack, unpack
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._features = Standardized(X, self.device)
             candidates = torch.as_tensor(Y, dtype=torch.float32, device=self._features.device)
-            confidences = self._train(candidates)
-        return as_matrix((confidences[0] + confidences[1]) / 2)
+            pairs = [self._pair(m, candidates) for m in (0, 1)]
+        self._students = [pair["student"] for pair in pairs]
+        parts = {f"{name}{m}": part for m, pair in enumerate(pairs) for name, part in pair.items()}
+        parts["done"] = done = torch.zeros(())
+        unpack(state, **parts)
+        while done < self.epochs:
+            loss = self._train_epoch(pairs, candidates, refine=int(done) + 1 >= self.warm_up)
+            done += 1
+            yield Step(
+                lambda: as_matrix((pairs[0]["P"] + pairs[1]["P"]) / 2),
+                lambda loss=loss: float(loss),  # type: ignore[misc]
+                lambda: pack(**parts),
+            )
 
     def _scores(self, X: Any) -> Matrix:
         from core.methods.deep import as_matrix, predict
@@ -74,37 +90,45 @@ class PMLMTStyle(CandidateEstimator):
         one, other = (predict(net, rows) for net in self._students)
         return as_matrix((one + other) / 2)
 
-    def _train(self, Y: Any) -> Any:
-        """Return both networks' confidences."""
+    def _pair(self, m: int, Y: Any) -> dict[str, Any]:
+        """Return a student, its teacher and what trains them."""
         import torch
         from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-        from core.methods.deep import network, predict
+        from core.methods.deep import network
 
-        features, n_labels = self._features, Y.shape[1]
-        students = [network(features.width, n_labels, n_labels).to(Y.device) for _ in "12"]
+        student = network(self._features.width, Y.shape[1], Y.shape[1]).to(Y.device)
         average = get_ema_multi_avg_fn(self.momentum)  # type: ignore[no-untyped-call]
-        teachers = [AveragedModel(net, multi_avg_fn=average) for net in students]
-        adams = [torch.optim.Adam(net.parameters(), lr=self.learning_rate) for net in students]
-        orders = [torch.Generator().manual_seed(2 * self.seed + m) for m in (0, 1)]
-        P = [Y.clone(), Y.clone()]
-        for epoch in range(self.epochs):
-            for m in (0, 1):  # each in an order of its own
-                for at, x in features.batches(self.batch_size, orders[m]):
-                    with torch.no_grad():
-                        theirs = students[1 - m](x).sigmoid()
-                    loss = self._loss(students[m](x), theirs, P[1 - m][at])
-                    adams[m].zero_grad()
-                    loss.backward()
-                    adams[m].step()
-                    teachers[m].update_parameters(students[m])
-            if epoch + 1 >= self.warm_up:
-                for m in (0, 1):
-                    C = Y * predict(teachers[m], features.rows)
-                    C = C / C.amax(dim=1, keepdim=True).clamp_min(1e-6)
-                    P[m] = self.keep * P[m] + (1 - self.keep) * C
-        self._students = students
-        return P
+        return {
+            "student": student,
+            "teacher": AveragedModel(student, multi_avg_fn=average),
+            "adam": torch.optim.Adam(student.parameters(), lr=self.learning_rate),
+            "order": torch.Generator().manual_seed(2 * self.seed + m),
+            "P": Y.clone(),
+        }
+
+    def _train_epoch(self, pairs: list[dict[str, Any]], Y: Any, refine: bool) -> Any:
+        """Return the mean loss of both."""
+        import torch
+
+        from core.methods.deep import predict
+
+        losses = []
+        for own, other in (pairs, pairs[::-1]):  # each in an order of its own
+            for at, x in self._features.batches(self.batch_size, own["order"]):
+                with torch.no_grad():
+                    theirs = other["student"](x).sigmoid()
+                loss = self._loss(own["student"](x), theirs, other["P"][at])
+                own["adam"].zero_grad()
+                loss.backward()
+                own["adam"].step()
+                own["teacher"].update_parameters(own["student"])
+                losses.append(loss.detach())
+        for pair in pairs if refine else ():
+            C = Y * predict(pair["teacher"], self._features.rows)
+            C = C / C.amax(dim=1, keepdim=True).clamp_min(1e-6)
+            pair["P"].copy_(self.keep * pair["P"] + (1 - self.keep) * C)
+        return torch.stack(losses).mean()
 
     def _loss(self, logits: Any, theirs: Any, P: Any) -> Any:
         from torch.nn.functional import binary_cross_entropy_with_logits as bce

@@ -1,11 +1,15 @@
 """PML-NI: a low-rank classifier and a sparse identifier of feature-induced noise."""
 
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
-from core.methods.base import CandidateEstimator, Matrix, Setting, with_one
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step, with_one
+
+STEP = 10
+"""Iterations between two looks at the method."""
 
 
 class PMLNI(CandidateEstimator):
@@ -50,41 +54,77 @@ class PMLNI(CandidateEstimator):
         self.lam, self.beta, self.gamma = lam, beta, gamma
         self.max_iter, self.scale = max_iter, scale
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return -(-self.max_iter // STEP)
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         Phi = with_one(X)
         B = Phi.T @ Phi
         S, Q = eigh(B.toarray() if hasattr(B, "toarray") else B, driver="evd")
         AQ = np.asarray((Phi.T @ Y).T @ Q)  # in the basis of Q
-        U, V = self._solve(AQ, S, Q)
-        self._U, self._V = U @ Q.T, V
-        return np.asarray(Phi @ self._U.T)
+        found = _Found(np.zeros_like(AQ), np.zeros_like(AQ), np.zeros_like(AQ))
+        if state:
+            found = _Found(*(state[name] for name in "UVG"), *map(float, state["at"]))
+        while found.n < self.max_iter and not found.is_done:
+            found = self._solve(found, AQ, S, Q)
+            self._U, self._V = found.U @ Q.T, found.V
+            yield Step(
+                lambda: np.asarray(Phi @ self._U.T),
+                lambda: self._objective(Phi, Y),
+                found.arrays,
+            )
 
     def _scores(self, X: Any) -> Matrix:
         return np.asarray(with_one(X) @ self._U.T)
 
-    def _solve(self, AQ: Matrix, S: Matrix, Q: Matrix) -> tuple[Matrix, Matrix]:
-        """Return UQ and V."""
-        always_low_rank = self.gamma >= self.beta
-        U, G = np.zeros_like(AQ), np.zeros_like(AQ)
-        V, VQ = np.zeros_like(AQ), np.zeros_like(AQ)
-        mu = 1e-4
-        for _ in range(self.max_iter):
-            W = (AQ + mu * (U + VQ) + G) / (S + self.lam + mu)
-            before = U
-            U = shrink_singular_values(W - VQ - G / mu, self.beta / mu)
-            if not always_low_rank:
-                V = _soft((W - U - G / mu) @ Q.T, self.gamma / mu)
+    def _objective(self, Phi: Any, Y: Matrix) -> float:
+        W = self._U + self._V
+        rest = float(((Y - Phi @ W.T) ** 2).sum()) + self.lam * float((W**2).sum())
+        low_rank = float(np.linalg.norm(self._U, "nuc"))
+        return rest / 2 + self.beta * low_rank + self.gamma * float(np.abs(self._V).sum())
+
+    def _solve(self, found: "_Found", AQ: Matrix, S: Matrix, Q: Matrix) -> "_Found":
+        """Return where the next iterations lead; with gamma >= beta V stays zero."""
+        U, V, G, mu, done, _ = found
+        is_sparse = self.gamma < self.beta
+        VQ = V @ Q if is_sparse else 0.0
+        is_done = False
+        for _ in range(min(STEP, self.max_iter - int(done))):
+            done += 1
+            before, low = U, U + VQ if is_sparse else U
+            W = (AQ + mu * low + G) / (S + (self.lam + mu))
+            part = W - G / mu
+            U = shrink_singular_values(part - VQ if is_sparse else part, self.beta / mu)
+            if is_sparse:
+                V = _soft((part - U) @ Q.T, self.gamma / mu)
                 VQ = V @ Q
-            size = max(float(np.linalg.norm(W)), 1e-300)
-            rest = U + VQ - W
-            has_split = float(np.linalg.norm(rest)) / size < 1e-7
-            is_still = mu * float(np.linalg.norm(U - before)) / size < 1e-5
+            rest = U - W + VQ if is_sparse else U - W
+            moved, size = U - before, max(np.sqrt(np.vdot(W, W)), 1e-300)
+            has_split = np.sqrt(np.vdot(rest, rest)) / size < 1e-7
+            is_still = mu * np.sqrt(np.vdot(moved, moved)) / size < 1e-5
             if is_still:
                 mu = min(1.1 * mu, 1e10)
-            G += mu * rest
-            if has_split and is_still:
+            G = G + mu * rest
+            is_done = bool(has_split and is_still)
+            if is_done:
                 break
-        return U, V
+        return _Found(U, V, G, mu, done, is_done)
+
+
+class _Found(NamedTuple):
+    """The iterates: UQ, V, the multipliers, the penalty, and how many iterations led here."""
+
+    U: Matrix
+    V: Matrix
+    G: Matrix
+    mu: float = 1e-4
+    n: float = 0
+    is_done: float = False
+
+    def arrays(self) -> dict[str, Any]:
+        at = np.array([self.mu, self.n, self.is_done])
+        return {"U": self.U, "V": self.V, "G": self.G, "at": at}
 
 
 def shrink_singular_values(M: Matrix, by: float) -> Matrix:
@@ -94,11 +134,10 @@ def shrink_singular_values(M: Matrix, by: float) -> Matrix:
     be exact.
     """
     wide = M.shape[0] <= M.shape[1]
-    squares, E = eigh(M @ M.T if wide else M.T @ M, driver="evd")
-    values = np.sqrt(np.maximum(squares, 0))
-    factor = np.maximum(1 - by / np.maximum(values, 1e-300), 0)
-    kept = factor > 0
-    E, factor = E[:, kept], factor[kept]
+    squares, E = np.linalg.eigh(M @ M.T if wide else M.T @ M)
+    first = int(np.searchsorted(squares, by * by, side="right"))  # in rising order
+    E = E[:, first:]
+    factor = 1 - by / np.sqrt(np.maximum(squares[first:], 1e-300))
     return np.asarray((E * factor) @ (E.T @ M) if wide else ((M @ E) * factor) @ E.T)
 
 

@@ -1,11 +1,12 @@
 """Schirn: sparse noise and predictions of high rank."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import eigh
 
-from core.methods.base import CandidateEstimator, Matrix, Setting
+from core.methods.base import CandidateEstimator, Matrix, Setting, Step
 
 RHO_START, RHO_GROWTH, RHO_MAX = 1e-4, 1.1, 10.0
 
@@ -46,12 +47,16 @@ class Schirn(CandidateEstimator):
         self.lam, self.alpha, self.beta = lam, alpha, beta
         self.n_iter, self.scale = n_iter, scale
 
-    def _fit(self, X: Any, Y: Matrix) -> Matrix:
+    @property
+    def n_steps(self) -> int:
+        return self.n_iter
+
+    def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         gram = X.T @ X
         S, Q = eigh(gram.toarray() if hasattr(gram, "toarray") else gram, driver="evd")
-        C, Phi = np.ones_like(Y), np.ones_like(Y)
-        rho = RHO_START
-        for _ in range(self.n_iter):
+        C, Phi = state.get("C", np.ones_like(Y)), state.get("Phi", np.ones_like(Y))
+        for at in range(int(state.get("n", 0)), self.n_iter):
+            rho = min(RHO_START * RHO_GROWTH**at, RHO_MAX)
             right = Q.T @ np.asarray(X.T @ (rho * C - Phi))
             W = Q @ (right / (2 * self.beta + rho * S)[:, None])
             XW = np.asarray(X @ W)
@@ -62,9 +67,17 @@ class Schirn(CandidateEstimator):
                 (2 * Y - 2 * N + Phi + rho * XW) / (2 * omega), self.lam / omega
             )
             Phi = Phi + rho * (XW - C)
-            rho = min(RHO_GROWTH * rho, RHO_MAX)
-        self._W, self.noise_ = W, N
-        return XW
+            self._W, self.noise_ = W, N
+            now = {"C": C, "Phi": Phi, "n": np.array(at + 1)}
+            yield Step(
+                lambda XW=XW: XW,  # type: ignore[misc]
+                lambda XW=XW, N=N, W=W: self._objective(XW, Y, N, W),  # type: ignore[misc]
+                lambda now=now: now,  # type: ignore[misc]
+            )
+
+    def _objective(self, XW: Matrix, Y: Matrix, N: Matrix, W: Matrix) -> float:
+        fit = float(((XW - (Y - N)) ** 2).sum()) + self.beta * float((W**2).sum())
+        return fit - self.lam * float(np.linalg.norm(XW, "nuc")) + self.alpha * float(N.sum())
 
     def _scores(self, X: Any) -> Matrix:
         return np.asarray(X @ self._W)

@@ -6,6 +6,7 @@ confidences.f16                       one row per epoch of all candidate cells, 
 predictions.npy, pseudo_labels.npy, confidences.npy    at the end
 level.npy                             the share of false candidates (`core.confidence.level`)
 review.npz                            the targets and weights a retraining begins with
+verified.npz                          the decided rows that a method was given which needs some
 layout_pca.npy, layout_umap.npy       where instances stand on the map
 neighbors.npz                         more neighbours than the graph has, for the lens
 worker.log, worker.lock               of the process at work (`core.runs.worker`)
@@ -165,6 +166,22 @@ def retrained_from(workspace: Workspace, run_id: str) -> str | None:
     """Return the run whose weights this one began with; none where it began anew."""
     path = workspace.runs.folder(workspace.runs.get(run_id).id) / "review.npz"
     return str(files.read_arrays(path)["run"]) if path.exists() else None
+
+
+def verified_rows(
+    workspace: Workspace, run: RunRow, dataset: CandidateDataset
+) -> npt.NDArray[np.float32]:
+    """Return 0 and 1 in rows whose candidates were all decided when the run began, else NaN."""
+    path = workspace.runs.folder(run.id) / "verified.npz"
+    if not path.exists():
+        from core.tuning.objectives import read_verdicts
+
+        known = read_verdicts(workspace, dataset)
+        found = np.where(dataset.candidates > 0, np.nan, 0).astype(np.float32)
+        found[known.rows, known.labels] = known.kept
+        found[np.isnan(found).any(axis=1) | ~(dataset.candidates > 0).any(axis=1)] = np.nan
+        files.write_arrays(path, verified=found)
+    return np.asarray(files.read_arrays(path)["verified"], np.float32)
 
 
 def read_checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:

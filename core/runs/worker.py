@@ -32,6 +32,7 @@ from core.errors import (
     StoreUnavailable,
 )
 from core.failpoints import failpoint
+from core.methods import NEEDS_VERIFIED
 from core.runs import processes as background
 from core.runs.recorder import Recorder, patiently
 from core.runs.results import (
@@ -42,6 +43,7 @@ from core.runs.results import (
     lost_files,
     read_checkpoint,
     read_graphs,
+    verified_rows,
     write_results,
 )
 from core.store import RunRow, RunState, Workspace, files
@@ -192,6 +194,10 @@ def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
     run = workspace.runs.get(run_id)
     if (lost := lost_files(workspace, run)) is not None:
         raise lost
+    if run.config.method is not None:
+        name = run.config.method.name
+        hint = "Train studio, or pml-md, which learns from rows that are decided."
+        raise StoreError("This method cannot go on from decisions.", name, hint)
     checkpoint = read_checkpoint(workspace, run) if run.state.is_ended else None
     if checkpoint is None:
         raise StoreError("This run has no results to go on from.", run.id, "Choose an ended run.")
@@ -231,6 +237,8 @@ def _train(
     instances, labels = read_graphs(folder)
     reviewed = folder / "review.npz"
     warm = files.read_arrays(reviewed) if reviewed.exists() else {}
+    if run.config.method is not None and run.config.method.name in NEEDS_VERIFIED:
+        warm = {"targets": verified_rows(workspace, run, dataset)}
     try:
         events = trainer.epochs(
             dataset,

@@ -308,6 +308,14 @@ def _expected(config: PlainConfig, sizes: Sizes) -> Meaning:
     return Meaning(text, "false candidates", "expected", bars=bars, strong=inside)
 
 
+def _method(config: PlainConfig, sizes: Sizes) -> Meaning:
+    chosen = "PLAIN" if config.method is None else config.method.name
+    bars = {"instance graph": 1.0, "label graph": 1.0, "features": 1.0, "candidates": 1.0}
+    used = frozenset(bars if config.method is None else ("features", "candidates"))
+    text = f"What the run learns from: {chosen} learns. Other methods have settings of their own."
+    return Meaning(text, "", "used", bars=bars, strong=used)
+
+
 def _seed(config: PlainConfig, sizes: Sizes) -> Meaning:
     lines = {
         f"seed {seed}": _line(np.arange(1, 13), np.random.default_rng(seed).permutation(12) + 1)
@@ -348,6 +356,7 @@ MEANINGS: dict[str, Callable[[PlainConfig, Sizes], Meaning]] = {
     "landmarks": _landmarks,
     "rounds": _rounds,
     "expected_false": _expected,
+    "method": _method,
     "threshold": _threshold,
     "seed": _seed,
     "device": _device,

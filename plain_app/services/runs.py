@@ -22,7 +22,11 @@ from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
 
 Standing = Literal["queued", "running", "paused", "finished", "stopped", "failed", "interrupted"]
-FIELDS: Mapping[str, Any] = PlainConfig.model_json_schema()["properties"]
+FIELDS: Mapping[str, Any] = {
+    name: field
+    for name, field in PlainConfig.model_json_schema()["properties"].items()
+    if name != "method"  # chosen beside the presets, with a form of its own
+}
 """The settings of a run by name: type, range, symbol and description of each."""
 
 HELD: tuple[Standing, ...] = ("queued", "running", "paused")
