@@ -117,12 +117,14 @@ def export(
     path: Path | str,
     *,
     provenance: Mapping[str, Any],
+    decisions: Iterable[Verdict] = (),
     format: str | None = None,
     mapping: ColumnMapping | None = None,
     force: bool = False,
     per_item: bool = False,
 ) -> Path:
-    """Write the resolved labels, and `<file>.provenance.json` beside them.
+    """Write the resolved labels; beside them `<file>.provenance.json`, and `<file>.plain.npz` with
+    all that `read` gives back and the format has no place for.
 
     Raises
     ------
@@ -135,6 +137,7 @@ def export(
         format=format,
         mapping=mapping,
         resolution=resolution,
+        decisions=decisions,
         record=provenance,
         force=force,
         per_item=per_item,

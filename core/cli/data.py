@@ -309,6 +309,7 @@ def write_resolved(
             predictions=predictions,
         )
         about = provenance(dataset, resolution, threshold=threshold, **made_by)
+        how = {**how, "decisions": decisions}
         written = export(dataset, resolution, target, provenance=about, **how)
     _show_outcome(dataset, resolution, written, as_json, level)
 

@@ -7,13 +7,13 @@ nothing is unpickled, and a file appears under its name only when it is complete
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from core.data.dataset import CandidateDataset
 from core.data.votes import Votes
@@ -25,6 +25,7 @@ from core.formats.shared.limits import limited
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.original import Original, stamp_of
 from core.formats.shared.placing import check_free, checksums, placing, record_of
+from core.formats.side_file import find_side_file, side_file_of, write_side_file
 
 __all__ = [
     "ColumnMapping",
@@ -40,6 +41,8 @@ __all__ = [
 
 HEAD = 2**16
 READERS = f"{__name__}.readers"
+# What a reader finds out about a text table itself, which an export may have changed.
+FACTS = {"columns", "reasons", "header", "separator", "decimal", "bom", "keyed"}
 PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 
 # Those that know their own content come before those that accept nearly any text.
@@ -80,7 +83,7 @@ def read(
         with limited(path):
             stamp, head = stamp_of(path), _head(path)
             if not is_packed(head):
-                result = _read(path, shown, head, mapping)
+                result = _read_with_side_file(path, shown, head, mapping)
             elif _holds_pictures_alone(path):
                 result = formats()["pictures"].read(path, mapping)
             else:
@@ -137,6 +140,7 @@ def write(
     format: str | None = None,
     mapping: ColumnMapping | None = None,
     resolution: Resolution | None = None,
+    decisions: Iterable[Any] = (),
     record: Mapping[str, Any] | None = None,
     force: bool = False,
     per_item: bool = False,
@@ -144,9 +148,10 @@ def write(
     """Write a data set, and its resolved labels when given, in the named format or by extension.
 
     Table formats copy the columns of the file the data set was read from, as they came; `mapping`
-    names others, or another order. `record` says how it was made; with the checksums of all files
-    it goes beside them. `per_item` writes one row per instance, whatever the rows of the file were;
-    who said what is then in one column.
+    names others, or another order. What the format has no place for, `decisions` among it, goes
+    into a side file that `read` finds. `record` says how it was made; with the checksums of all
+    files it goes beside them. `per_item` writes one row per instance, whatever the rows of the file
+    were; who said what is then in one column.
 
     Raises
     ------
@@ -155,12 +160,22 @@ def write(
         format cannot be written, or writing fails; then nothing is changed.
     """
     path = Path(path)
-    save, siblings = _writer(path, format)
+    writer = _writer(path, format)
     if per_item:
         dataset, mapping = dataset.read_from(None), None
     try:
-        with placing(path, siblings, force=force) as folder:
-            save(dataset, folder / path.name, mapping, resolution)
+        with placing(path, writer.siblings, force=force) as folder:
+            writer.save(dataset, folder / path.name, mapping, resolution)
+            if resolution is not None or writer.lacks is not None:
+                write_side_file(
+                    dataset,
+                    folder / path.name,
+                    format=writer.name,
+                    mapping=_written_mapping(dataset, mapping) if writer.has_columns else None,
+                    resolution=resolution,
+                    decisions=decisions,
+                    lacks=writer.lacks or (),
+                )
             failpoint("export.written")
             if record is not None:
                 _write_record(folder, path.name, record)
@@ -176,7 +191,7 @@ def write(
 
 def require_free(path: Path | str, *, format: str | None = None, force: bool = False) -> None:
     """Refuse early what `write` would refuse about the target and the format."""
-    check_free(Path(path), _writer(Path(path), format)[1], force=force)
+    check_free(Path(path), _writer(Path(path), format).siblings, force=force)
 
 
 def _write_record(folder: Path, name: str, record: Mapping[str, Any]) -> None:
@@ -224,7 +239,8 @@ def _head(path: Path) -> bytes:
 
 def _table_among_pictures(path: Path) -> Path:
     """Return the table of a folder that has one beside its pictures, else the path itself."""
-    if not path.is_dir() or (path / "dataset_info.json").exists():
+    others = (one for name, one in formats().items() if name != "pictures")
+    if not path.is_dir() or any(one.sniff(b"", path) for one in others):
         return path
     from core.formats.readers.picture_folders import table_in
 
@@ -241,11 +257,24 @@ def _read(path: Path, shown: Path, head: bytes, mapping: ColumnMapping | None) -
     return _find(head, shown).read(path, mapping)
 
 
+def _read_with_side_file(
+    path: Path, shown: Path, head: bytes, mapping: ColumnMapping | None
+) -> ReadResult:
+    """Read a file, and what lies beside it where it is an export of ours that nobody changed."""
+    side, problem = find_side_file(path) if mapping is None else (None, None)
+    if side is not None and side.has_all:
+        return side.result()
+    if side is not None:
+        return side.joined(_read(path, shown, head, side.about.mapping))
+    result = _read(path, shown, head, mapping)
+    return result if problem is None else replace(result, problems=(problem, *result.problems))
+
+
 def _with_original(
     result: ReadResult, path: Path, name: str, stamp: tuple[int, int] | None
 ) -> ReadResult:
     """Have the data set know its file where the columns of that can be copied."""
-    format = formats()[result.format]
+    format = formats().get(result.format)
     has_columns = result.mapping is not None and hasattr(format, "cells")
     if not has_columns and not hasattr(format, "TASKS_ARE_KEPT"):
         return result
@@ -289,11 +318,21 @@ def _damaged(error: Exception) -> DatasetError:
     return DatasetError([Problem("the file cannot be understood", fix, True, value=found)])
 
 
-def _writer(path: Path, name: str | None) -> tuple[Callable[..., None], list[Path]]:
-    """Return what writes this format, and the paths of files it may put beside the main one."""
+class Writer(NamedTuple):
+    """What writes a format, and what is known of its files."""
+
+    name: str
+    save: Callable[..., None]
+    siblings: list[Path]  # files it may put beside the main one
+    lacks: tuple[str, ...] | None  # what it has no place for, beside what was found out
+    has_columns: bool
+
+
+def _writer(path: Path, name: str | None) -> Writer:
+    """Return what writes this format."""
     known = formats()
     by_name = [one for one in _by_name(path) if hasattr(one, "write")]
-    chosen = by_name[0] if name is None and by_name else known.get(name or "")
+    chosen: Any = by_name[0] if name is None and by_name else known.get(name or "")
     save: Any = _flavours().get(name or "") or getattr(chosen, "write", None)
     if save is None:
         able = ", ".join(writable())
@@ -301,4 +340,21 @@ def _writer(path: Path, name: str | None) -> tuple[Callable[..., None], list[Pat
             "This format cannot be written.", f"Got {name or path.suffix!r}.", f"Use one of {able}."
         )
     siblings: Any = getattr(chosen, "siblings", None)
-    return save, siblings(path) if siblings else []
+    beside = [*(siblings(path) if siblings else []), side_file_of(path)]
+    if chosen is None:
+        return Writer(str(name), save, beside, ("features", "display"), False)
+    lacks = getattr(chosen, "LACKS", None)
+    return Writer(chosen.NAME, save, beside, lacks, hasattr(chosen, "cells"))
+
+
+def _written_mapping(
+    dataset: CandidateDataset, mapping: ColumnMapping | None
+) -> ColumnMapping | None:
+    """Return how the columns of a written table are to be understood."""
+    from core.formats.shared.tables import default_mapping
+
+    if dataset.original is not None and dataset.original.columns:
+        mapping = mapping or dataset.original.mapping
+    mapping = mapping or default_mapping(dataset)
+    stated = mapping.model_dump(exclude_unset=True, exclude=FACTS)
+    return ColumnMapping(**stated)

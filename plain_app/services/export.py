@@ -211,6 +211,7 @@ def write(
             made.resolution,
             path,
             provenance=provenance(made),
+            decisions=made.results.decisions,
             format=format,
             mapping=made.results.mapping,
             force=force,

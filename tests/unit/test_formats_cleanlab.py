@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 from pathlib import Path
 
 import format_cases as cases
@@ -12,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.data.dataset import CandidateDataset
-from core.errors import DatasetError, PlainError
+from core.errors import DatasetError
 from core.formats.readers import cleanlab, huggingface, records
 from core.methods import PlainClassifier
 from core.review import resolve
@@ -108,19 +107,8 @@ def test_sniffs_by_content() -> None:
     assert not cleanlab.sniff(b'[{"labels": [[0]]}]', Path("a.json"))
 
 
-def test_folder_without_the_package_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    (tmp_path / "dataset_info.json").write_text("{}", "utf-8")
-    assert huggingface.sniff(b"", tmp_path)
-    with pytest.raises(PlainError, match="pip install datasets"):
-        huggingface.read(tmp_path)
-
-
 @pytest.mark.parametrize("sparse", [True, False])
 def test_folder_round_trip(tmp_path: Path, sparse: bool) -> None:
-    pytest.importorskip("datasets")
     data = cases.small_dataset(sparse)
     huggingface.write(data, tmp_path / "folder", resolution=cases.resolution_of(data))
     assert huggingface.sniff(b"", tmp_path / "folder")

@@ -464,7 +464,7 @@ def test_files_beside_the_main_one_are_refused_and_replaced_with_it(tmp_path: Pa
     assert os.listdir(tmp_path) == ["a.xml"]
     path = formats.write(dataset, tmp_path / "a.arff", force=True)
     assert_same(formats.read(path).dataset, dataset)
-    assert sorted(os.listdir(tmp_path)) == ["a.arff", "a.xml"]
+    assert sorted(os.listdir(tmp_path)) == ["a.arff", "a.arff.plain.npz", "a.xml"]
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,55 +1,63 @@
-"""Hugging Face `datasets` folders (`save_to_disk`), where that package is installed.
+"""Hugging Face `datasets` folders (`save_to_disk`), one split or several, without that package.
 
 Owns the columns: `labels` or `candidate_labels` as lists of class numbers or names, `truth`,
-`features` or `embedding`, else the words of `text`; other plain columns are for display.
+`features` or `embedding`, else the words of `text`; other plain columns are for display. Several
+splits are one data set with a column `split`. The same columns go into Parquet, where the names of
+classes are in the schema too.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from core.data.dataset import CandidateDataset, Features
-from core.errors import PlainError
+from core.formats.shared.class_labels import METADATA, class_names
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.json_text import features_of_rows, record_features
-from core.formats.shared.label_sets import (
-    display_texts,
-    matrix_of_names,
-    resolved_labels,
-    sets_of,
-)
+from core.formats.shared.json_text import features_of_rows, objects, record_features
+from core.formats.shared.label_sets import display_values, matrix_of_names, resolved_labels, sets_of
+from core.formats.shared.limits import check_rows, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult
 from core.formats.shared.text_features import word_features
 
 NAME = "datasets"
 EXTENSIONS = ()
+LACKS = ()
 
 LABEL_COLUMNS = ("candidate_labels", "labels", "label")
 FEATURE_COLUMNS = ("features", "embedding", "embeddings")
 OWN_COLUMNS = (*LABEL_COLUMNS, *FEATURE_COLUMNS, "truth", "confidence", "id")
+INFO, STATE, SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
+PART = "data-00000-of-00001.arrow"
+DAMAGED = "Save it again with save_to_disk."
+CHUNK = 10_000  # instances written at once
 
 
 def sniff(head: bytes, path: Path) -> bool:
     """Whether this is a folder that `save_to_disk` wrote."""
-    return path.is_dir() and (path / "dataset_info.json").is_file()
+    return path.is_dir() and any((path / name).is_file() for name in (INFO, SPLITS))
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
-    """Read one split; a folder of several is refused by name."""
-    table = _package().load_from_disk(str(path))
-    if isinstance(table, dict):
-        fix = f"Choose one of its folders: {', '.join(map(str, table))}."
-        refuse("one split can be read at a time", fix)
+    """Read a data set, or all splits of one."""
     findings = Findings()
-    columns = {name: list(table[name]) for name in table.column_names}
+    table = _splits(path)
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
     key = next((name for name in LABEL_COLUMNS if name in columns), None)
     if key is None:
         refuse("a column of labels is needed", "Name it candidate_labels.", value=list(columns))
-    offered, classes = _named(table, columns, key)
-    truth = _named(table, columns, "truth")[0] if "truth" in columns else None
-    names = classes or sorted({n for sets in (offered, truth or []) for s in sets for n in s})
+    classes = class_names(table.schema)
+    offered = _named(columns[key], classes.get(key, ()), key)
+    truth = None
+    if "truth" in columns:
+        truth = _named(columns["truth"], classes.get("truth", ()), "truth")
+    found = sorted({n for sets in (offered, truth or []) for s in sets for n in s})
+    names = classes.get(key) or found
     display = _display(columns)
     candidates = matrix_of_names(offered, names, findings, "a candidate")
     truths = None if truth is None else matrix_of_names(truth, names, findings, "a true label")
@@ -60,24 +68,73 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     return ReadResult(dataset, findings.problems(), mapping, NAME)
 
 
-def _package() -> Any:
+def _splits(path: Path) -> pa.Table:
+    """Return the rows of all splits; their names are a column where there are several."""
+    if not (path / SPLITS).is_file():
+        return _rows(path)
+    splits = _json(path / SPLITS).get("splits")
+    if not isinstance(splits, list) or not splits:
+        refuse(f"{SPLITS} must name splits", DAMAGED, value=splits)
+    tables = []
+    for split in map(str, splits):
+        table = _rows(_below(path, split))
+        if "split" not in table.column_names and len(splits) > 1:
+            table = table.append_column("split", pa.array([split] * len(table), pa.string()))
+        tables.append(table)
     try:
-        import datasets  # heavy, and not everybody's: imported where it is used
-    except ImportError:
-        hint = "Install it with: pip install datasets"
-        raise PlainError("Hugging Face folders need the package `datasets`.", "", hint) from None
-    return datasets
+        whole = pa.concat_tables(tables, promote_options="permissive")
+        return whole.replace_schema_metadata(tables[0].schema.metadata)
+    except pa.ArrowException as error:
+        refuse(f"splits must have the same columns: {error}", "Choose one of the folders.")
 
 
-def _named(table: Any, columns: dict[str, Any], key: str) -> tuple[list[list[str]], list[str]]:
-    """Return the label sets of a column by name, and the names of its classes if it has them."""
-    feature = table.features[key]
-    classes = list(getattr(getattr(feature, "feature", None), "names", None) or ())
-    sets = [value if isinstance(value, (list, tuple)) else [value] for value in columns[key]]
+def _rows(folder: Path) -> pa.Table:
+    state = folder / STATE
+    listed = _json(state).get("_data_files") if state.is_file() else None
+    if isinstance(listed, list):
+        files = [_below(folder, str(one.get("filename"))) for one in objects(listed)]
+    else:
+        files = sorted(folder.glob("*.arrow"))
+    if not files:
+        refuse("a folder of data sets needs its .arrow files", DAMAGED, value=folder.name)
+    check_size(sum(one.stat().st_size for one in files if one.is_file()))
+    try:
+        tables = [_arrow(one) for one in files]
+        table = pa.concat_tables(tables)
+        table.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        refuse(f"the Arrow file cannot be read: {error}", DAMAGED)
+    check_rows(len(table))
+    return table
+
+
+def _arrow(path: Path) -> pa.Table:
+    with pa.memory_map(str(path)) as file:
+        return pa.ipc.open_stream(file).read_all()
+
+
+def _below(folder: Path, name: str) -> Path:
+    path = folder / name
+    if Path(name).name != name or not path.exists():
+        refuse("a folder names what lies in it", DAMAGED, value=name)
+    return path
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        refuse(f"{path.name} cannot be read: {error}", DAMAGED)
+    return found if isinstance(found, dict) else {}
+
+
+def _named(values: Sequence[Any], classes: Sequence[str], key: str) -> list[list[str]]:
+    """Return the label sets of a column by name."""
+    sets = [one if isinstance(one, list) else [] if one is None else [one] for one in values]
     for i, members in enumerate(sets):
-        if any(isinstance(m, int) and not 0 <= m < len(classes or sets) for m in members):
+        if classes and any(isinstance(m, int) and not 0 <= m < len(classes) for m in members):
             refuse("class numbers must have names", "Correct it.", row=i, column=key, value=members)
-    return [[_class_name(member, classes) for member in members] for members in sets], classes
+    return [[_class_name(member, classes) for member in members] for members in sets]
 
 
 def _class_name(member: Any, classes: Sequence[str]) -> str:
@@ -103,27 +160,84 @@ def _display(columns: dict[str, Any]) -> pd.DataFrame | None:
     return pd.DataFrame(shown) if shown else None
 
 
+# ------------------------------------------------------------------------------------- writing
+
+
 def write(
     dataset: CandidateDataset,
     path: Path,
     mapping: ColumnMapping | None = None,
     resolution: Any = None,
 ) -> None:
-    """Write a folder: labels as sequences of classes, confidences in the candidates' order."""
-    datasets = _package()
-    numbers = range(dataset.n_labels)
-    columns: dict[str, Any] = {**display_texts(dataset), "id": list(dataset.ids)}
-    columns["labels"] = sets_of(resolved_labels(dataset, resolution), numbers)
-    columns["candidate_labels"] = sets_of(dataset.candidates, numbers)
+    """Write a folder: labels as lists of classes, confidences in the candidates' order."""
+    table = table_of(dataset, resolution, features=True)
+    path.mkdir()
+    with pa.OSFile(str(path / PART), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table, CHUNK)
+    info = {"citation": "", "description": "", "homepage": "", "license": ""}
+    info |= json.loads((table.schema.metadata or {})[METADATA])["info"]
+    (path / INFO).write_text(json.dumps(info, indent=2), "utf-8")
+    state: dict[str, Any] = {
+        "_data_files": [{"filename": PART}],
+        "_fingerprint": dataset.fingerprint[:16],
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    (path / STATE).write_text(json.dumps(state, indent=2), "utf-8")
+
+
+def write_parquet(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Any = None,
+) -> None:
+    """Write the same columns as Parquet, for `load_dataset("parquet", …)`; without features."""
+    pq.write_table(table_of(dataset, resolution, features=False), path, row_group_size=CHUNK)
+
+
+def table_of(dataset: CandidateDataset, resolution: Any, *, features: bool) -> pa.Table:
+    """Return the data set as Hugging Face has it: typed columns, classes named in the schema."""
+    columns = {"id": pa.array(dataset.ids, pa.string())}
+    for name, values in display_values(dataset).items():
+        columns[f"{name}_given" if name in (*OWN_COLUMNS, "labels") else name] = values
+    matrices = {"labels": resolved_labels(dataset, resolution)}
+    matrices["candidate_labels"] = dataset.candidates
     if dataset.truth is not None:
-        columns["truth"] = sets_of(dataset.truth, numbers)
+        matrices["truth"] = dataset.truth
+    numbers = range(dataset.n_labels)
+    for name, matrix in matrices.items():
+        columns[name] = pa.array(sets_of(matrix, numbers), pa.list_(pa.int64()))
     if resolution is not None:
-        rows = zip(resolution.confidences, columns["candidate_labels"], strict=True)
-        columns["confidence"] = [[float(row[j]) for j in members] for row, members in rows]
-    columns["features"] = [record_features(dataset.features, i) for i in range(len(dataset.ids))]
-    table = datasets.Dataset.from_dict(columns)
-    labels = datasets.Sequence(datasets.ClassLabel(names=list(dataset.label_names)))
-    for name in ("labels", "candidate_labels", "truth"):
-        if name in columns:
-            table = table.cast_column(name, labels)
-    table.save_to_disk(str(path))
+        rows = zip(resolution.confidences, dataset.candidates, strict=True)
+        told = [row[offered > 0].tolist() for row, offered in rows]
+        columns["confidence"] = pa.array(told, pa.list_(pa.float32()))
+    if features:
+        columns["features"] = _feature_column(dataset.features)
+    described = {name: _described(one.type) for name, one in columns.items()}
+    classes = {"names": list(dataset.label_names), "_type": "ClassLabel"}
+    described |= {name: {"feature": classes, "_type": "Sequence"} for name in matrices}
+    metadata = {METADATA: json.dumps({"info": {"features": described}})}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _feature_column(features: Features) -> pa.Array:
+    if isinstance(features, np.ndarray):
+        offsets = np.arange(len(features) + 1, dtype=np.int32) * features.shape[1]
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.ravel(features)))
+    fields = {"indices": pa.list_(pa.int64()), "values": pa.list_(pa.float32()), "size": pa.int64()}
+    rows = [record_features(features, i) for i in range(features.shape[0])]
+    return pa.array(rows, pa.struct(list(fields.items())))
+
+
+def _described(kind: pa.DataType) -> Mapping[str, Any]:
+    """Return how `datasets` describes a type of Arrow."""
+    if pa.types.is_list(kind):
+        return {"feature": _described(kind.value_type), "_type": "Sequence"}
+    if pa.types.is_struct(kind):
+        return {field.name: _described(field.type) for field in kind}
+    spelled = {"double": "float64", "float": "float32", "halffloat": "float16"}
+    return {"dtype": spelled.get(str(kind), str(kind)), "_type": "Value"}

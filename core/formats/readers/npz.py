@@ -6,7 +6,7 @@ sizes and headers are read and judged before any array is.
 
 import tokenize
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from core.formats.shared.archives import BAD_ARCHIVE
 from core.formats.shared.findings import refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
 from core.formats.shared.limits import check_shape, check_size
-from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.mapping import ColumnMapping, Outcome, ReadResult
 from core.formats.shared.sparse_rows import checked_csr
 
 NAME = "npz"
@@ -44,7 +44,9 @@ BAD_HEADER = (
 )
 CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
 VOTE_KEYS = ("votes_sources", "votes_yes", "votes_answered", "votes_no")
-KEYS = ("X", *CSR_KEYS, "Y", "Yp", "label_names", "feature_names", "ids", "resolved", *VOTE_KEYS)
+OUTCOME_KEYS = ("resolved", "confidences", "reasons")
+NAME_KEYS = ("label_names", "feature_names", "ids", "reason_texts")
+KEYS = ("X", *CSR_KEYS, "Y", "Yp", *NAME_KEYS, *OUTCOME_KEYS, *VOTE_KEYS)
 DISPLAY = "display_"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -59,23 +61,41 @@ def sniff(head: bytes, path: Path) -> bool:
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read an archive with the keys of this format; other keys are left alone."""
     arrays = load_arrays(path, lambda name: name in KEYS or name.startswith(DISPLAY))
-    problems = [RESOLVED] if "resolved" in arrays else []
+    problems = []
     if "Yp" not in arrays and "Y" not in arrays:
         fix = "Name the candidates Yp (n x L, 0/1)."
         refuse("an npz needs Yp or Y", fix, value=", ".join(arrays))
     if "Yp" not in arrays:
         problems.append(TRUTH_ONLY)
     dataset = CandidateDataset(
-        features=_features(arrays),
-        candidates=_table(arrays, "Yp" if "Yp" in arrays else "Y"),
-        truth=_table(arrays, "Y") if "Y" in arrays else None,
+        features=features_of(arrays),
+        candidates=table_of(arrays, "Yp" if "Yp" in arrays else "Y"),
+        truth=table_of(arrays, "Y") if "Y" in arrays else None,
         label_names=_names(arrays, "label_names"),
         feature_names=_names(arrays, "feature_names"),
         ids=_names(arrays, "ids"),
         display=_display(arrays),
         votes=_votes(arrays),
     )
-    return ReadResult(dataset, tuple(problems), mapping, NAME)
+    outcome = None
+    if "resolved" in arrays:
+        outcome = outcome_of(arrays, _names(arrays, "reason_texts"), dataset.candidates.shape)
+        problems.append(RESOLVED)
+    return ReadResult(dataset, tuple(problems), mapping, NAME, outcome)
+
+
+def outcome_of(arrays: Arrays, texts: Sequence[str], shape: tuple[int, ...]) -> Outcome | None:
+    """Return what was resolved; none where the archive does not say all of it."""
+    if not all(key in arrays for key in OUTCOME_KEYS):
+        return None
+    labels, confidences, reasons = (table_of(arrays, key) for key in OUTCOME_KEYS)
+    if {labels.shape, confidences.shape, reasons.shape} != {shape}:
+        refuse("resolved labels must be of the same shape as the candidates", DAMAGED)
+    if reasons.dtype.kind not in "iu" or not 0 <= reasons.min() <= reasons.max() < len(texts):
+        refuse("every reason must be one of the texts", DAMAGED, column="reasons")
+    return Outcome(
+        (labels > 0).astype(np.uint8), confidences.astype(np.float32), reasons, tuple(texts)
+    )
 
 
 def _votes(arrays: Arrays) -> Votes | None:
@@ -89,7 +109,7 @@ def _votes(arrays: Arrays) -> Votes | None:
         if arrays[key].ndim != 2 or arrays[key].dtype.kind not in "iu":
             refuse("votes must be tables of whole numbers", DAMAGED, column=key)
     _names(arrays, VOTE_KEYS[0])
-    n, n_labels = _table(arrays, "Yp" if "Yp" in arrays else "Y").shape
+    n, n_labels = table_of(arrays, "Yp" if "Yp" in arrays else "Y").shape
     parts = {key.removeprefix("votes_"): arrays[key] for key in VOTE_KEYS}
     return Votes.from_arrays(parts, (n, n_labels))
 
@@ -152,9 +172,10 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     return array
 
 
-def _features(arrays: Arrays) -> Features:
+def features_of(arrays: Arrays) -> Features:
+    """Return the features of an archive, dense or sparse."""
     if "X" in arrays:
-        dense = _table(arrays, "X")
+        dense = table_of(arrays, "X")
         check_shape(dense.shape[0], dense.shape[1], 0)
         with np.errstate(over="ignore"):
             return dense.astype(np.float32, copy=False)
@@ -165,7 +186,8 @@ def _features(arrays: Arrays) -> Features:
     return checked_csr(*(arrays[key] for key in CSR_KEYS))
 
 
-def _table(arrays: Arrays, key: str) -> npt.NDArray[Any]:
+def table_of(arrays: Arrays, key: str) -> npt.NDArray[Any]:
+    """Return an array that is a table of numbers."""
     array = arrays[key]
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         found = f"{array.dtype} of shape {array.shape}"
@@ -227,10 +249,11 @@ def write(
         arrays["confidences"] = np.asarray(resolution.confidences, np.float32)
         arrays["reasons"] = np.asarray(resolution.reasons)
         arrays["reason_texts"] = _text_array(resolution.reason_texts)
-    _save(path, arrays)
+    save_arrays(path, arrays)
 
 
-def _save(path: Path, arrays: Arrays) -> None:
+def save_arrays(path: Path, arrays: Arrays) -> None:
+    """Write an archive; names of arrays may be any."""
     # Member by member: np.savez takes names as keywords, which display columns may clash with.
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
         for name, array in arrays.items():

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from core.data.dataset import CandidateDataset
 from core.failpoints import failpoint
+from core.formats.shared.class_labels import class_names, with_names
 from core.formats.shared.copying import batches_of
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.limits import check_cells, check_rows, check_size
@@ -51,7 +52,10 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     except BAD_FILE as error:
         refuse(f"the Parquet file cannot be read: {error}", DAMAGED)
     _check_metadata(metadata, path)
+    classes = class_names(pq.read_schema(path, memory_map=True))
     batches = _batches(path, metadata)
+    if classes:
+        batches = (with_names(batch, classes) for batch in batches)
     first = next(batches, None)
     if first is None:
         refuse("a table needs rows", "Add instances.", value="no rows")
@@ -59,6 +63,9 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     if twice:
         refuse("columns must have different names", "Rename them.", value=twice[:20])
     mapping = guess_mapping(pa.Table.from_batches([first]), mapping)
+    if len(mapping.labels) == 1 and not mapping.label_names:
+        names = tuple(classes.get(mapping.labels[0], ()))
+        mapping = mapping.model_copy(update={"label_names": names})
     check_mapping(mapping, first.schema.names, findings)
     dataset = to_dataset(chain([first], batches), mapping, metadata.num_rows, findings)
     return ReadResult(dataset, findings.problems(), mapping, NAME)

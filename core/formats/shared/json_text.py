@@ -36,6 +36,11 @@ def _parsed_size(raw: bytes) -> int:
     return len(raw) + 32 * raw.count(b",") + 64 * (raw.count(b"{") + raw.count(b"["))
 
 
+def objects(given: Any) -> list[dict[str, Any]]:
+    """Return the objects of a list; nothing where it is none."""
+    return [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+
+
 def write_json_list(path: Path, items: Iterable[Any]) -> None:
     """Write a JSON list, one item per line."""
     with path.open("w", encoding="utf-8", newline="\n") as file:

@@ -6,7 +6,7 @@ Also what writers share: which names are mere numbering, what a cell's label and
 import re
 from array import array
 from collections.abc import Iterable, Sequence, Set
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from core.data.dataset import CandidateDataset, Labels
 from core.errors import Problem
 from core.formats.shared.findings import Findings
 from core.formats.shared.limits import MAX_LABELS, check_shape, check_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -151,6 +154,26 @@ def display_texts(dataset: CandidateDataset) -> dict[str, list[str]]:
         str(name): ["" if missing else str(value) for value, missing in _cells(column)]
         for name, column in dataset.display.items()
     }
+
+
+def display_values(dataset: CandidateDataset) -> dict[str, "pa.Array"]:
+    """Return the display columns with their types, or as text where values are of several kinds."""
+    if dataset.display is None:
+        return {}
+    return {str(name): shown_values(column) for name, column in dataset.display.items()}
+
+
+def shown_values(series: Any) -> "pa.Array":
+    """Return a display column as it is, or as text where its values are of several kinds."""
+    import pyarrow as pa
+
+    try:
+        values = pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        texts = [None if missing else str(value) for value, missing in _cells(series)]
+        values = pa.array(texts, pa.string())
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return whole.cast(pa.string()) if pa.types.is_large_string(whole.type) else whole
 
 
 def _cells(column: Any) -> Iterable[tuple[Any, bool]]:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -154,14 +154,43 @@ class Resolution(Protocol):
     def predictions(self) -> npt.NDArray[np.float32] | None: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A `Resolution` that was read from a file of ours."""
+
+    labels: Labels
+    confidences: npt.NDArray[np.float32]
+    reasons: npt.NDArray[np.unsignedinteger[Any]]
+    reason_texts: tuple[str, ...]
+    predictions: npt.NDArray[np.float32] | None = None
+
+
+class ReadDecision(NamedTuple):
+    """A verdict of a person that a file brought; the same one has the same `uid` every time."""
+
+    instance_id: str
+    label: str
+    verdict: Literal["keep", "reject", "unsure"]
+    annotator: str
+    time: str
+    uid: str
+
+
 @dataclass(frozen=True)
 class ReadResult:
-    """A data set, what was odd about its file, how its columns were understood."""
+    """A data set, what was odd about its file, how its columns were understood.
+
+    A file that this program wrote, or that another made of one, also brings what was found out:
+    the outcome, decisions, and the fingerprint of the data they are about.
+    """
 
     dataset: CandidateDataset
     problems: tuple[Problem, ...]
     mapping: ColumnMapping | None
     format: str
+    outcome: Outcome | None = None
+    decisions: tuple[ReadDecision, ...] = ()
+    fingerprint: str | None = None
 
 
 def guess_mapping(table: "pa.Table", given: ColumnMapping | None = None) -> ColumnMapping:

@@ -22,6 +22,7 @@ from core.formats.shared.answers import spelled_out
 from core.formats.shared.cells import is_plain, join_names
 from core.formats.shared.guessing import SET_NAMES
 from core.formats.shared.guessing_features import LIST_NAMES, NARROW
+from core.formats.shared.label_sets import shown_values
 from core.formats.shared.mapping import (
     FEATURE_PREFIX,
     LABEL_PREFIXES,
@@ -189,24 +190,10 @@ def _display_columns(dataset: CandidateDataset) -> list[Column]:
     frame = dataset.display
 
     def shown(position: int) -> Callable[[Rows], pa.Array]:
-        whole = _shown_values(frame.iloc[:, position])
+        whole = shown_values(frame.iloc[:, position])
         return lambda rows: whole.slice(rows.start, rows.stop - rows.start)
 
     return [Column(str(name), shown(i)) for i, name in enumerate(frame.columns)]
-
-
-def _shown_values(series: Any) -> pa.Array:
-    """Return a display column as it is, or as text where its values are of several kinds."""
-    try:
-        values = pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        texts = [
-            None if missing else str(one)
-            for one, missing in zip(series, series.isna(), strict=True)
-        ]
-        values = pa.array(texts, pa.string())
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return whole.cast(pa.string()) if pa.types.is_large_string(whole.type) else whole
 
 
 def _feature_columns(dataset: CandidateDataset, mapping: ColumnMapping) -> list[Column]:

@@ -1,7 +1,9 @@
 """Mulan ARFF with its XML of label names, and MEKA ARFF (`-C n` in the relation's name).
 
 Owns what attributes mean: labels, `true_<label>` truth, `candidate_<label>` beside resolved
-labels, texts for display, all else features. Refuses missing values, and XML with entities.
+labels, texts for display, all else features. Written are features and labels alone, because other
+programs take every other attribute for a feature; the rest is in the side file. Refuses missing
+values, and XML with entities.
 """
 
 import re
@@ -16,7 +18,6 @@ import pandas as pd
 import scipy.sparse as sp
 
 from core.data.dataset import CandidateDataset, Features
-from core.errors import ExportError
 from core.formats.readers.arff.features import (
     attribute_features,
     dense_columns,
@@ -25,7 +26,7 @@ from core.formats.readers.arff.features import (
 )
 from core.formats.readers.arff.text import Table, parse, quoted
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.label_sets import RESOLVED, display_texts, is_numbering, resolved_labels
+from core.formats.shared.label_sets import RESOLVED, resolved_labels
 from core.formats.shared.limits import check_shape
 from core.formats.shared.mapping import ColumnMapping, ReadResult
 from core.formats.shared.sparse_rows import row_of
@@ -39,6 +40,7 @@ NAMESPACE = "http://mulan.sourceforge.net/labels"
 MEKA = re.compile(r"-C\s+(-?\d{1,9})\b")
 ID_NAMES = ("id", "instance_id")
 TRUTH, CANDIDATE, CONFIDENCE = "true_", "candidate_", "conf_"
+LACKS = ("display",)
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -178,48 +180,29 @@ def write(
     resolution: Any = None,
 ) -> None:
     """Write ARFF, labels last, and the XML that names them; MEKA finds them by `-C`."""
-    texts = _text_columns(dataset)
-    blocks = _label_blocks(dataset, resolution)
-    attributes = [f"{quoted(name)} string" for name in texts]
-    attributes += [f"{quoted(name)} numeric" for name in dataset.feature_names]
-    attributes += [f"{quoted(p + n)} {kind}" for p, kind, _ in blocks for n in dataset.label_names]
-    _check_names(dataset, [*texts, *dataset.feature_names], [prefix for prefix, _, _ in blocks])
+    labels = resolved_labels(dataset, resolution)
+    attributes = [f"{quoted(name)} numeric" for name in _different_names(dataset)]
+    attributes += [f"{quoted(name)} {{0,1}}" for name in dataset.label_names]
     siblings(path)[0].write_text(_xml(dataset.label_names), "utf-8")
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(f"@relation 'plain: -C -{dataset.n_labels}'\n\n")
         file.writelines(f"@attribute {attribute}\n" for attribute in attributes)
         file.write("\n@data\n")
-        file.writelines(_lines(dataset.features, texts, [block for _, _, block in blocks]))
+        file.writelines(_lines(dataset.features, labels.astype(np.float32)))
 
 
-def _text_columns(dataset: CandidateDataset) -> dict[str, list[str]]:
-    columns = display_texts(dataset)
-    if is_numbering(dataset.ids, ""):
-        return columns
-    taken = {*columns, *dataset.feature_names, *dataset.label_names}
-    name = next((name for name in ID_NAMES if name not in taken), ID_NAMES[0])
-    return {name: list(dataset.ids), **columns}
-
-
-def _label_blocks(
-    dataset: CandidateDataset, resolution: Any
-) -> list[tuple[str, str, npt.NDArray[Any]]]:
-    """Return prefix, type and values of each block of label attributes, in the order written."""
-    blocks: list[tuple[str, str, npt.NDArray[Any]]] = []
-    if dataset.truth is not None:
-        blocks.append((TRUTH, "{0,1}", dataset.truth))
-    if resolution is not None:
-        blocks.append((CANDIDATE, "{0,1}", dataset.candidates))
-        blocks.append((CONFIDENCE, "numeric", np.asarray(resolution.confidences, np.float32)))
-    return [*blocks, ("", "{0,1}", resolved_labels(dataset, resolution))]
-
-
-def _check_names(dataset: CandidateDataset, others: list[str], prefixes: list[str]) -> None:
-    names = [*others, *(prefix + name for prefix in prefixes for name in dataset.label_names)]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        hint = "Rename the feature, label or column, or choose another format."
-        raise ExportError("ARFF needs different names for all columns.", repr(twice[:20]), hint)
+def _different_names(dataset: CandidateDataset) -> list[str]:
+    """Return the features' names; one that is also a label's is called word_… or feature_…."""
+    prefix = "word_" if sp.issparse(dataset.features) else "feature_"
+    taken = {*dataset.label_names, *dataset.feature_names}
+    names = list(dataset.feature_names)
+    for j, name in enumerate(names):
+        if name in dataset.label_of:
+            while name in taken:
+                name = prefix + name
+            taken.add(name)
+            names[j] = name
+    return names
 
 
 def _xml(names: Sequence[str]) -> str:
@@ -228,28 +211,21 @@ def _xml(names: Sequence[str]) -> str:
     return f'{head}<labels xmlns="{NAMESPACE}">\n{labels}</labels>\n'
 
 
-def _lines(
-    features: Features, texts: dict[str, list[str]], blocks: list[npt.NDArray[Any]]
-) -> Iterator[str]:
-    columns = [[quoted(text) for text in column] for column in texts.values()]
-    right = np.hstack(blocks).astype(np.float32)
+def _lines(features: Features, labels: npt.NDArray[np.float32]) -> Iterator[str]:
     for i in range(features.shape[0]):
-        left = [column[i] for column in columns]
         if sp.issparse(features):
-            yield _sparse_line(left, row_of(features, i), features.shape[1], right[i])
+            yield _sparse_line(row_of(features, i), features.shape[1], labels[i])
         else:
-            yield ",".join([*left, *number_texts(np.concatenate([features[i], right[i]]))]) + "\n"
+            yield ",".join(number_texts(np.concatenate([features[i], labels[i]]))) + "\n"
 
 
 def _sparse_line(
-    texts: list[str],
     stored: tuple[npt.NDArray[Any], npt.NDArray[np.float32]],
     n_features: int,
     labels: npt.NDArray[np.float32],
 ) -> str:
     columns, values = stored
     set_labels = np.flatnonzero(labels)
-    places = np.concatenate([columns, n_features + set_labels]) + len(texts)
+    places = np.concatenate([columns, n_features + set_labels])
     numbers = number_texts(np.concatenate([values, labels[set_labels]]))
-    cells = [*enumerate(texts), *zip(places.tolist(), numbers, strict=True)]
-    return "{" + ",".join(f"{j} {text}" for j, text in cells) + "}\n"
+    return "{" + ",".join(f"{j} {text}" for j, text in zip(places, numbers, strict=True)) + "}\n"

@@ -341,7 +341,10 @@ def _values(column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_floating(kind):
         column = pc.if_else(pc.is_finite(column), column, None)
-    if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+    if pa.types.is_floating(kind):  # 0 would make a reader take the column for whole numbers
+        texts = pc.replace_substring_regex(column.cast(pa.string()), r"\A(-?\d+)\z", r"\1.0")
+        return texts.fill_null("null")
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return column.cast(pa.string()).fill_null("null")
     if pa.types.is_string(kind):
         encoded = column.dictionary_encode()

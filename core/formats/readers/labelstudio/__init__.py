@@ -24,12 +24,11 @@ from core.formats.readers.labelstudio.words import (
     NAME,
     OWN_KEYS,
     is_ours,
-    objects,
     siblings,
 )
 from core.formats.shared.answers import Answers
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.json_text import features_of_rows, load_json
+from core.formats.shared.json_text import features_of_rows, load_json, objects
 from core.formats.shared.label_sets import (
     RESOLVED,
     matrix_of_names,

@@ -15,11 +15,10 @@ from core.formats.readers.labelstudio.words import (
     NAME,
     OWN_KEYS,
     is_ours,
-    objects,
     siblings,
 )
 from core.formats.shared.findings import Findings
-from core.formats.shared.json_text import load_json, record_features, write_json_list
+from core.formats.shared.json_text import load_json, objects, record_features, write_json_list
 from core.formats.shared.label_sets import decided_labels, display_texts, image_column, sets_of
 from core.formats.shared.mapping import ColumnMapping
 from core.formats.shared.xml_text import quoted_attribute

@@ -16,10 +16,6 @@ def siblings(path: Path) -> list[Path]:
     return [path.with_name(f"{path.stem}.config.xml")]
 
 
-def objects(given: Any) -> list[dict[str, Any]]:
-    return [o for o in given if isinstance(o, dict)] if isinstance(given, list) else []
-
-
 def is_ours(prediction: dict[str, Any], task: dict[str, Any]) -> bool:
     """Whether a prediction is what this program resolved; its own tasks state candidates."""
     return prediction.get("model_version") == MODEL and "candidates" not in task["data"]

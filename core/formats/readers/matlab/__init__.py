@@ -228,10 +228,15 @@ def write(
     mapping: ColumnMapping | None = None,
     resolution: Any = None,
 ) -> None:
-    """Write a v5 file: data N x D, label tables L x N, names as cell arrays."""
-    variables = {"data": dataset.features, "partial_labels": dataset.candidates.T}
+    """Write a v5 file: data N x D, label tables L x N, names as cell arrays.
+
+    Tables are double, the type that MATLAB and Octave compute with. Octave reads no letters beyond
+    ASCII from such a file: names that have them are there as UTF-8 bytes too, for `char`.
+    """
+    variables = {"data": dataset.features.astype(np.float64)}
+    variables["partial_labels"] = dataset.candidates.T.astype(np.float64)
     if dataset.truth is not None:
-        variables["target"] = dataset.truth.T
+        variables["target"] = dataset.truth.T.astype(np.float64)
     variables |= {"label_names": _cells(dataset.label_names), "ids": _cells(dataset.ids)}
     if not is_numbering(dataset.feature_names, "x"):
         variables["feature_names"] = _cells(dataset.feature_names)
@@ -239,10 +244,13 @@ def write(
         variables["display_names"] = _cells(list(display))
         variables["display_values"] = np.hstack([_cells(texts) for texts in display.values()])
     if resolution is not None:
-        variables[RESOLVED_KEY] = np.asarray(resolution.labels, np.uint8).T
-        variables["confidences"] = np.asarray(resolution.confidences, np.float32).T
-        variables["reasons"] = np.asarray(resolution.reasons).T
+        variables[RESOLVED_KEY] = np.asarray(resolution.labels, np.float64).T
+        variables["confidences"] = np.asarray(resolution.confidences, np.float64).T
+        variables["reasons"] = np.asarray(resolution.reasons, np.float64).T + 1  # counted from 1
         variables["reason_texts"] = _cells(resolution.reason_texts)
+    for name, texts in (("label_names", dataset.label_names), ("ids", dataset.ids)):
+        if not all(map(str.isascii, texts)):
+            variables[f"{name}_utf8"] = _cells([_utf8(text) for text in texts])
     _save(path, variables)
 
 
@@ -257,7 +265,12 @@ def _save(path: Path, variables: Variables) -> None:
     savemat(path, variables, appendmat=False, do_compression=True, oned_as="column")
 
 
-def _cells(texts: Sequence[str]) -> npt.NDArray[np.object_]:
-    cells = np.empty((len(texts), 1), dtype=object)
-    cells[:, 0] = list(texts)
+def _cells(values: Sequence[Any]) -> npt.NDArray[np.object_]:
+    cells = np.empty((len(values), 1), dtype=object)
+    for row, value in zip(cells, values, strict=True):
+        row[0] = value
     return cells
+
+
+def _utf8(text: str) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(text.encode("utf-8", "replace"), np.uint8)[None, :]

@@ -1,0 +1,132 @@
+"""Out and back, every format: ids, labels, order, votes, decisions, confidences."""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import format_cases as cases
+import numpy as np
+import pytest
+from PIL import Image
+
+from core.data.dataset import CandidateDataset
+from core.data.demo import load_demo
+from core.export import export
+from core.formats import read, writable, write
+from core.formats.side_file import side_file_of
+from core.review import Resolution, resolve
+
+ODD_TEXTS = [
+    ("007", "The sky, at night", ["Übung", "a, b"]),
+    ("008", 'She said "no" — 東京', ["-ve", "sky"]),
+    ("0009", "=1+1", []),
+    ("010", "  red sky and sea  ", ["sky", "x y"]),
+    ("11", "sky over the sea", ["日本", "sky", "a, b"]),
+]
+CROWD = [
+    ("p1", "red sky over the sea", "anna", ["sky"]),
+    ("p1", "red sky over the sea", "bob", ["sky", "sea"]),
+    ("p2", "a dog", "anna", []),
+    ("p2", "a dog", "cleo", ["dog"]),
+    ("p3", "dog in the sea", "bob", ["dog", "sea"]),
+    ("p4", "grey sky", "cleo", ["sky"]),
+]
+DECIDED = (("keep", "anna"), ("reject", "2"), ("unsure", "anna"), ("keep", "Jörg, K."))
+
+
+@dataclass(frozen=True)
+class Decision:
+    instance_id: str
+    label: str
+    verdict: str
+    annotator: str
+    time: str = "2026-03-01T10:00:00+00:00"
+
+
+def table(path: Path, header: str, rows: list[tuple]) -> CandidateDataset:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(header.split(","))
+        lines.writerows([*cells, json.dumps(labels, ensure_ascii=False)] for *cells, labels in rows)
+    return read(path).dataset
+
+
+def pictures(folder: Path) -> CandidateDataset:
+    rows = []
+    for i, labels in enumerate((["sea", "sky"], ["dog"], [], ["dog", "sea"])):
+        Image.new("RGB", (8, 8), (40 * i, 90, 200)).save(folder / f"picture {i}.png")
+        rows.append((f"picture {i}.png", labels))
+    return table(folder / "pictures.csv", "image,labels", rows)
+
+
+CASES = {
+    "demo": lambda folder: load_demo(),
+    "odd": lambda folder: table(folder / "odd.csv", "id,text,labels", ODD_TEXTS),
+    "pictures": pictures,
+    "crowd": lambda folder: table(folder / "crowd.csv", "id,text,annotator,labels", CROWD),
+}
+
+
+def resolved(data: CandidateDataset) -> tuple[Resolution, list[Decision]]:
+    """Resolve at random confidences, with decisions of two people on the first candidates."""
+    rng = np.random.default_rng(0)
+    confidences = rng.random(data.candidates.shape, dtype=np.float32) * data.candidates
+    confidences[np.unravel_index(np.argmax(data.candidates), confidences.shape)] = 0
+    cells = np.argwhere(data.candidates)[:4].tolist()
+    made = [
+        Decision(data.ids[i], data.label_names[j], *said)
+        for (i, j), said in zip(cells, DECIDED, strict=True)
+    ]
+    return resolve(data, confidences, decisions=made), made
+
+
+@pytest.mark.parametrize("format", list(writable()))
+@pytest.mark.parametrize("case", list(CASES))
+def test_every_export_comes_back_whole(case: str, format: str, tmp_path: Path) -> None:
+    data = CASES[case](tmp_path)
+    resolution, decisions = resolved(data)
+    target = tmp_path / "out" / f"clean{writable()[format]}"
+    target.parent.mkdir()
+    export(data, resolution, target, provenance={}, decisions=decisions, format=format)
+    back = read(target)
+    assert back.dataset.label_names == data.label_names
+    assert list(back.dataset.ids) == list(data.ids)
+    np.testing.assert_array_equal(back.dataset.candidates, data.candidates)
+    if data.truth is not None:
+        np.testing.assert_array_equal(back.dataset.truth, data.truth)
+    if data.votes is not None:
+        assert back.dataset.votes is not None
+        table = data.votes.to_table(data.ids, data.label_names)
+        assert back.dataset.votes.to_table(data.ids, data.label_names).equals(table)
+    assert back.outcome is not None
+    np.testing.assert_array_equal(back.outcome.labels, resolution.labels)
+    np.testing.assert_allclose(back.outcome.confidences, resolution.confidences, atol=1e-6)
+    assert back.outcome.reason_texts == resolution.reason_texts
+    np.testing.assert_array_equal(back.outcome.reasons, resolution.reasons)
+    assert [one[:5] for one in back.decisions] == [
+        (one.instance_id, one.label, one.verdict, one.annotator, one.time) for one in decisions
+    ]
+    assert back.fingerprint == data.fingerprint
+    np.testing.assert_array_equal(cases.dense(back.dataset.features), cases.dense(data.features))
+
+
+def test_a_changed_file_is_read_alone_and_that_is_said(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution, decisions = resolved(data)
+    target = write(data, tmp_path / "a.csv", resolution=resolution, decisions=decisions)
+    target.write_text(target.read_text("utf-8").replace("007", "700"), "utf-8")
+    back = read(target)
+    assert back.dataset.ids[0] == "700"
+    assert back.outcome is None
+    assert not back.decisions
+    assert any("changed since" in problem.message for problem in back.problems)
+
+
+def test_a_damaged_side_file_is_not_used_and_that_is_said(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    target = write(data, tmp_path / "a.csv", resolution=resolved(data)[0])
+    side_file_of(target).write_bytes(side_file_of(target).read_bytes()[:-300])
+    back = read(target)
+    assert back.outcome is None
+    assert any("is not used" in problem.message for problem in back.problems)
