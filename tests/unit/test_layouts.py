@@ -2,6 +2,7 @@
 
 import csv
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from fuzzing import survive
 from layouts import MADE, Layout
 from scipy.io import savemat
 from typer.testing import CliRunner
+from wild_layouts import WILD
 
 from core import formats
 from core.cli import app
@@ -24,10 +26,12 @@ from core.formats import ColumnMapping
 from core.formats.readers.json_tables.wide import wide_table
 
 STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
+NAMED = {make.__name__: make() for make in MADE}
+NAMED |= {make.__name__: make(random.Random(0)) for make in WILD}
 each_layout = pytest.mark.parametrize(
-    "layout", [pytest.param(make(), id=make.__name__) for make in MADE]
+    "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]
 )
-MUTATIONS = 12  # per layout here; `python tests/unit/test_layouts.py 2000` makes many
+MUTATIONS = 6  # per layout here; `python tests/unit/test_layouts.py 2000` makes many
 
 
 def said(votes: Votes | None, ids: Any, labels: Any) -> Any:
@@ -286,14 +290,14 @@ def main(n: int) -> None:
     import tempfile
     import time
 
-    for make in MADE:
+    for name, layout in NAMED.items():
         with tempfile.TemporaryDirectory() as folder:
-            path = make().write(Path(folder))
+            path = layout.write(Path(folder))
             start = time.perf_counter()
             outcomes = survive(formats.read, path.read_bytes(), path, n)
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             seconds = time.perf_counter() - start
-            print(make.__name__, dict(outcomes), f"{seconds:.0f} s, peak {peak} MB", flush=True)
+            print(name, dict(outcomes), f"{seconds:.0f} s, peak {peak} MB", flush=True)
 
 
 if __name__ == "__main__":

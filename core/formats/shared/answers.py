@@ -41,6 +41,7 @@ class NameReader:
         self._delimiter, self._findings = mapping.delimiter, findings
         self._none = {word.casefold() for word in mapping.no_label}
         self._none -= {name.casefold() for name in mapping.label_names}
+        self._silent = {word.casefold() for word in mapping.not_asked}
         self._stated, self._first = mapping.label_names, mapping.numbered_from
         self._ignored: dict[str, int] = {}
 
@@ -56,7 +57,9 @@ class NameReader:
 
     def says_something(self, cell: Any) -> bool:
         """Whether there is an answer at all; the word for no label is one, nothing is none."""
-        return not (cell is None or (isinstance(cell, str) and not cell.strip()) or cell != cell)
+        if cell is None or cell != cell or str(cell).strip() == "":
+            return False
+        return not self._silent or str(cell).strip().casefold() not in self._silent
 
     def tell(self, column: str) -> None:
         """Say which words were left out."""
@@ -171,7 +174,7 @@ def answers_of(
         yield from _parallel(cell, sources, names)
     elif kind == "lists" and isinstance(cell, list):
         for k, said in enumerate(cell):
-            if said is not None:
+            if names.says_something(said):
                 yield (SEAT.format(k + 1), *_said(said, names))
     else:
         raise ValueError(f"not answers {kind}")

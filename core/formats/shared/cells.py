@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_LIST_TEXT = 100_000
+TAGS = "><"  # between the names in <sea><sunset>
+NAME_KEYS = ("label", "name", "value", "choice", "category", "class", "tag", "answer")
 YES = {"1", "1.0", "true", "t", "yes", "y", "x"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n"}
@@ -32,6 +34,9 @@ def parse_names(cell: Any, delimiter: str | None) -> list[str]:
         text = cell.strip()
         if (text[:1] == "[" and text[-1:] == "]") or (text[:1] == "{" and text[-1:] == "}"):
             return _names_of(_listed(text))
+        if delimiter == TAGS:
+            text = text.removeprefix("<").removesuffix(">")
+            return [name for part in text.split(TAGS) if (name := part.strip())]
         parts = cell.split(delimiter) if delimiter else [cell]
         return [name for part in parts if (name := part.strip())]
     return _names_of(cell)
@@ -40,6 +45,8 @@ def parse_names(cell: Any, delimiter: str | None) -> list[str]:
 def join_names(names: Sequence[str], delimiter: str | None) -> str:
     """Return the cell that `parse_names` reads back as these names; sorted."""
     names = sorted(names)
+    if delimiter == TAGS and all(is_plain(name, TAGS) for name in names):
+        return "".join(f"<{name}>" for name in names)
     if delimiter is None or not all(is_plain(name, delimiter) for name in names):
         return json.dumps(names, ensure_ascii=False)
     return delimiter.join(names)
@@ -108,8 +115,15 @@ def _names_of(cell: Any) -> list[str]:
 
 
 def _name(value: Any) -> str:
-    if isinstance(value, list | dict | tuple | set):
+    if isinstance(value, dict):  # {"name": "sea", "id": 4}, {"category": {"label": "sea"}}
+        found = next((value[key] for key in NAME_KEYS if value.get(key) is not None), None)
+        if found is None or found is value:
+            raise ValueError("an object without a name")
+        return _name(found)
+    if isinstance(value, list | tuple | set):
         raise ValueError("a list inside a list")
+    if isinstance(value, float) and value.is_integer():  # a column with gaps makes 3 of it 3.0
+        return str(int(value))
     return str(value)
 
 
@@ -128,4 +142,6 @@ def _bare(text: str) -> list[str]:
     """`[sea, blue sky]`: names without quotes."""
     if "[" in text[1:] or text[0] == "{":
         raise ValueError("not a list of names")
-    return [name for part in text[1:-1].split(",") if (name := part.strip().strip("'\""))]
+    inner = text[1:-1]
+    parts = inner.split() if inner.replace(" ", "").isdecimal() else inner.split(",")
+    return [name for part in parts if (name := part.strip().strip("'\""))]

@@ -17,11 +17,13 @@ from core.formats.shared.answers import SEAT, Answers, NameReader, answers_of
 from core.formats.shared.blocks import BLOCK_ROWS
 from core.formats.shared.cells import parse_marks
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
+from core.formats.shared.mapping import LABEL_PREFIXES, NESTED, ColumnMapping, plain_names
 
 PROBABLE = 0.5  # a probability from here on is a yes
 SEPARATORS = " _.-:/|"
 NOT_ASKED, UNREADABLE = -1, -2
+FOLDED_STYLES = ("count", "share", "uncertain")
+SEATS = 10  # of people whose share said yes
 
 
 class Folded:
@@ -38,7 +40,7 @@ class Folded:
 
 def is_folded(mapping: ColumnMapping) -> bool:
     """Whether rows are no instances, or cells hold the answers of several sources."""
-    several = mapping.layout in ("long", "answers") or mapping.label_style == "count"
+    several = mapping.layout in ("long", "answers") or mapping.label_style in FOLDED_STYLES
     return mapping.row != "item" or several
 
 
@@ -50,7 +52,9 @@ def fold(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> Folded:
 def people_labels(mapping: ColumnMapping) -> tuple[str, ...]:
     """Return the label of each column of a table with a column per person and label."""
     pairs = zip(mapping.labels, mapping.sources, strict=True)
-    return tuple(column.replace(source, "", 1).strip(SEPARATORS) for column, source in pairs)
+    return tuple(
+        NESTED.sub("", column).replace(source, "", 1).strip(SEPARATORS) for column, source in pairs
+    )
 
 
 def instances_of(keys: Any) -> tuple[npt.NDArray[np.int64], list[int]]:
@@ -97,6 +101,8 @@ class _Folding:
                 self._people()
             elif mapping.label_style == "count":
                 self._counts()
+            elif mapping.label_style == "share":
+                self._shares()
             else:
                 read[mapping.layout]()
         except OverflowError:
@@ -106,7 +112,8 @@ class _Folding:
             rule = "some cells hold several votes of one source: half or more yes is a yes"
             self.findings.add(rule, "Nothing to do, unless these are no votes.")
         self.answers.labels.n = len(self.first)
-        voted = mapping.layout != "long" or mapping.row == "view" or mapping.source is not None
+        is_said = mapping.layout != "long" and mapping.label_style != "uncertain"
+        voted = is_said or mapping.row == "view" or mapping.source is not None
         return Folded(self._items(), self.answers, self._stated(), voted)
 
     def _stated(self) -> tuple[str, ...]:
@@ -204,8 +211,12 @@ class _Folding:
         return marks
 
     def _mark(self, value: Any) -> int:
-        if value is None or str(value).strip() == "" or value != value:
+        if not self.names.says_something(value):
             return NOT_ASKED
+        if self.mapping.label_style == "uncertain":
+            return {"1": 1, "1.0": 1, "-1": 1, "-1.0": 1, "0": 0, "0.0": 0}.get(
+                str(value).strip(), UNREADABLE
+            )
         if self.mapping.label_style == "probability":
             try:
                 number = float(value)
@@ -266,6 +277,37 @@ class _Folding:
                 continue
             for source, yes, no in found:
                 self.answers.add(i, source, yes, no)
+
+    def _shares(self) -> None:
+        """A row is an item, a column says which share of the people chose its label.
+
+        Nobody knows who they are: ten seats speak for them, and who says what changes by row.
+        """
+        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+        columns = [self._share(name) for name in self.mapping.labels]
+        for i, shares in enumerate(np.stack(columns, axis=1)):
+            asked = np.flatnonzero(~np.isnan(shares)).tolist()
+            yes = np.rint(SEATS * np.nan_to_num(shares)).astype(int)
+            turn = np.random.default_rng(i).permutation(SEATS).tolist()
+            for seat, at in enumerate(turn):
+                said = [names[j] for j in asked if at < yes[j]]
+                rest = None if len(asked) == len(names) else [names[j] for j in asked]
+                self.answers.add(i, SEAT.format(seat + 1), said, rest)
+
+    def _share(self, name: str) -> npt.NDArray[np.float64]:
+        shares = np.full(self.table.num_rows, np.nan)
+        for i, cell in enumerate(cells_of(self.table.column(name))):
+            if not self.names.says_something(cell):
+                continue
+            try:
+                shares[i] = float(cell)
+            except (TypeError, ValueError):
+                shares[i] = -1
+            if not 0 <= shares[i] <= 1:
+                rule, fix = "shares must be between 0 and 1", "Correct the cell."
+                self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
+                shares[i] = 0
+        return shares
 
     def _long(self) -> None:
         """A row has an item and one label; perhaps a source, and whether it offers the label."""

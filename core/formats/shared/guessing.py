@@ -5,12 +5,23 @@ Judges by names first, then by the first rows' values. Order matters: what a nam
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pyarrow as pa
 
-from core.formats.shared.cells import parse_flag
+from core.formats.shared.cells import parse_names
 from core.formats.shared.guessing_features import find_features, find_shown
+from core.formats.shared.guessing_flags import (
+    MAX_RATED,
+    allows_layout,
+    graded_views,
+    prefixed_labels,
+    shares_of_people,
+    style_of,
+    trailing_flags,
+    uncertain_flags,
+    yes_or_no_columns,
+)
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -18,8 +29,16 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import find_alike_columns, find_people
-from core.formats.shared.profiles import ID_NAMES, TRUTH_NAMES, Kind, Profile, Roles, delimiter_of
+from core.formats.shared.people import ITEM, find_alike_columns, find_people
+from core.formats.shared.profiles import (
+    DERIVED,
+    ID_NAMES,
+    TRUTH_NAMES,
+    Kind,
+    Profile,
+    Roles,
+    delimiter_of,
+)
 
 WEAK_ID_NAMES = (
     *("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row", "fname"),
@@ -34,11 +53,11 @@ WEAK_ID_NAMES = (
         "rev_id",
         "pair_id",
     ),
-    *("image", "img", "clip", "audio"),
+    *("image", "img", "clip", "audio", "image_name", "imageid", "image index", "pairid"),
 )
 SET_NAMES = (
     *("candidate_labels", "candidates", "partial_labels", "labels", "label", "tags", "classes"),
-    *("categories", "genres", "choices", "topics", "given_label"),
+    *("categories", "genres", "choices", "topics", "given_label", "tag_string", "tag_list"),
 )
 OTHER_SET_NAMES = (
     *(
@@ -55,8 +74,15 @@ OTHER_SET_NAMES = (
     *("judgments", "judgements", "judgment", "judgement", "emotions", "emotion", "category", "tag"),
     *("class", "class_label", "choice", "topic", "genre", "sentiment", "rating", "predictions"),
     *("prediction", "predicted_labels", "attributes", "keywords", "toxicity", "intent", "intents"),
+    *("result", "results", "taskanswers"),
 )
-VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote")
+VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
+PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
+LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
+ENDS_IN_NAMES = re.compile(
+    r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
+    r"([ _](string|list|names?))?|.*[ _](category|class)"
+)
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 
@@ -93,10 +119,14 @@ def _find_labels(roles: Roles) -> None:
         return
     finders: tuple[Callable[[Roles], bool], ...] = (
         _long_labels,
-        _prefixed_labels,
+        prefixed_labels,
         _named_set,
         _list_of_names,
-        _trailing_flags,
+        yes_or_no_columns,
+        shares_of_people,
+        graded_views,
+        trailing_flags,
+        uncertain_flags,
         _set_like_text,
         _other_named_set,
         _class_numbers,
@@ -117,55 +147,65 @@ def _describe_labels(roles: Roles) -> None:
     as_set = len(columns) == 1 and columns[0].kind not in ("binary", "number", "empty")
     roles.set("layout", "delimited" if as_set else "one_hot")
     if roles.fields["layout"] == "one_hot":
-        roles.set("label_style", _style(columns))
+        roles.set("label_style", style_of(columns))
     elif columns and roles.open("delimiter"):
         roles.set("delimiter", *delimiter_of(columns[0]))
 
 
 def _long_labels(roles: Roles) -> bool:
-    label = roles.named(("label", "labels"), "text", "number", "binary", "empty")
-    id_column = roles.profiles.get(roles.fields.get("id") or "")
-    if label is None or id_column is None or not _layout_allows(roles, "long"):
+    label = roles.named(LONG_NAMES, "text", "number", "binary", "empty")
+    if label is None or not allows_layout(roles, "long"):
+        return False
+    value = roles.named(VALUE_NAMES, "binary", "number", "text") or _probability(roles)
+    id_column = roles.profiles.get(roles.fields.get("id") or "") or _repeated_item(
+        roles, label, value
+    )
+    if id_column is None:
         return False
     if roles.fields.get("row") == "view":
         return _long_views(roles, label)
-    value = roles.named(VALUE_NAMES, "binary", "number", "text")
     repeats = 1 - len(set(map(str, id_column.values))) / max(1, len(id_column.values))
-    if value is None and (label.key != "label" or repeats < 0.2):
+    if value is None and (label.key in ("labels", "class", "tag") or repeats < 0.2):
         return False
     if value is not None and repeats == 0 and len(roles.profiles) > 3:
         return False
+    roles.take("id", [id_column.name], f"labels of one item share {id_column.name!r}")
+    if value is not None and value.is_probability:
+        roles.set("label_style", "probability")
     columns = [label.name] if value is None else [label.name, value.name]
     why = "ids repeat" if value is None else f"there is a column {value.name!r} beside it"
     roles.take("labels", columns, f"{label.name!r} names one label per row: {why}", layout="long")
     return True
 
 
+def _probability(roles: Roles) -> Profile | None:
+    found = roles.named(PROBABILITY_NAMES, "binary", "number")
+    fits = found is not None and (found.kind == "binary" or found.is_probability)
+    return found if fits else None
+
+
+def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profile | None:
+    """Return the column that names an item again for each of its labels, where each has a value."""
+    if value is None:
+        return None
+    for one in roles.free.values():
+        is_item = ITEM.fullmatch(one.last_key) and one.name not in (label.name, value.name)
+        if is_item and not one.distinct:
+            pairs = list(zip(roles.cells(one.name), roles.cells(label.name), strict=True))
+            return one if len(set(pairs)) == len(pairs) else None
+    return None
+
+
 def _long_views(roles: Roles, label: Profile) -> bool:
     """A row per item, rater and label, with the rater's yes or no."""
-    value = roles.named(VALUE_NAMES, "binary")
+    value = roles.named(VALUE_NAMES, "binary") or _probability(roles)
     if value is None:
         return False
+    if value.is_probability:
+        roles.set("label_style", "probability")
     why = f"{value.name!r} tells what each view says of the label in {label.name!r}"
     roles.take("labels", [label.name, value.name], why, layout="long")
     return True
-
-
-def _prefixed_labels(roles: Roles) -> bool:
-    for prefix in LABEL_PREFIXES:
-        columns = tuple(name for name in roles.prefixed(prefix) if _holds_flags(roles.free[name]))
-        if columns and _layout_allows(roles, "one_hot"):
-            reason = f"{len(columns)} columns begin with {prefix!r} and hold 0/1"
-            style = _style([roles.profiles[name] for name in columns])
-            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
-            return True
-    return False
-
-
-def _holds_flags(one: Profile) -> bool:
-    """Whether a column is meant to hold 0/1; a few wrong values shall be told, not hidden."""
-    flags = sum(parse_flag(value) is not None for value in one.values)
-    return one.kind in ("binary", "empty") or 2 * flags > len(one.values)
 
 
 def _named_set(roles: Roles) -> bool:
@@ -181,9 +221,15 @@ def _other_named_set(roles: Roles) -> bool:
     kinds: tuple[Kind, ...] = ("text", "names", "other")
     if roles.fields.get("row") == "view":
         kinds = (*kinds, "number", "binary")
-    last = {one.last_key: one for one in reversed(roles.free.values()) if one.kind in kinds}
-    named = (last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in last)
-    found = roles.named(OTHER_SET_NAMES, *kinds) or next(named, None)
+    free = [one for one in roles.free.values() if one.kind in kinds]
+    free = [one for one in free if not one.is_truth and not roles.is_constant(one.name)]
+    by_key = {one.key: one for one in reversed(free)}
+    by_last = {one.last_key: one for one in reversed(free)}
+    ends = [one for one in free if ENDS_IN_NAMES.fullmatch(one.key) and not DERIVED.match(one.key)]
+    ends.sort(key=lambda one: one.kind in ("number", "binary"))
+    named = (by_key[name] for name in OTHER_SET_NAMES if name in by_key)
+    parts = (by_last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in by_last)
+    found = next((one for group in (ends, named, parts) for one in group), None)
     if found is None or (found.is_wordy and not _splits_into_names(found)):
         return False
     return _take_set(roles, found, f"the column is called {found.name!r}")
@@ -202,11 +248,14 @@ def _varying_names(roles: Roles) -> bool:
     texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
     texts = [one for one in texts if not one.is_wordy and not one.is_outcome and not one.is_truth]
     few = [one for one in texts if len(set(map(str, one.values))) <= max(10, len(one.values) / 5)]
-    found = [one for one in few if roles.differs_between_views(one)]
-    if len(found) != 1:
-        return False
-    why = f"only {found[0].name!r} holds a few names that differ between views"
-    return _take_set(roles, found[0], why)
+    numbers = [one for one in roles.free.values() if one.holds_class_numbers]
+    rated = [one for one in numbers if len(set(one.values)) <= MAX_RATED]
+    for kind, columns in (("names", few), ("numbers", rated)):
+        found = [one for one in columns if roles.differs_between_views(one)]
+        if len(found) == 1:
+            why = f"only {found[0].name!r} holds a few {kind} that differ between views"
+            return _take_set(roles, found[0], why)
+    return False
 
 
 def _class_numbers(roles: Roles) -> bool:
@@ -243,6 +292,11 @@ def _set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
     texts = [one for one in roles.free.values() if one.kind == "text"]
     for one in [one for one in texts if not one.is_outcome and not one.is_truth]:
+        if all(str(value).strip()[:1] == "[" for value in one.values):
+            names = {name for value in one.values for name in parse_names(value, None)}
+            if len(names) < len(one.values) / 2:
+                return _take_set(roles, one, f"lists of few names fill {one.name!r}")
+            continue
         for delimiter in ("|", ";", "#"):
             split = [set(str(value).split(delimiter)) for value in one.values]
             several = sum(len(names) > 1 for names in split)
@@ -252,7 +306,7 @@ def _set_like_text(roles: Roles) -> bool:
 
 
 def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
-    if not _layout_allows(roles, "delimited"):
+    if not allows_layout(roles, "delimited"):
         return False
     delimiter, why = delimiter_of(one)
     roles.take("labels", [one.name], reason, layout="delimited")
@@ -270,40 +324,6 @@ def _no_label_words(one: Profile, delimiter: str | None) -> tuple[str, ...]:
         if len(parts) > 1:
             beside.update(part.strip(" '\"").casefold() for part in parts)
     return tuple(word for word in NO_LABEL if word not in beside)
-
-
-def _layout_allows(roles: Roles, layout: str) -> bool:
-    return bool(roles.fields.get("layout", layout) == layout)
-
-
-def _trailing_flags(roles: Roles) -> bool:
-    """The run of 0/1 columns at the end of the table, or else at its beginning."""
-    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
-    others = [one for one in free if one.kind in ("number", "numbers", "text")]
-    others += [one for one in roles.profiles.values() if roles.fields.get("row") == "view"]
-    if not others or not _layout_allows(roles, "one_hot"):
-        return False
-    for place, ordered in (("last", free[::-1]), ("first", free)):
-        run = _leading_run(ordered)
-        if run:
-            columns = tuple(one.name for one in roles.free.values() if one.name in run)
-            reason = f"the {place} {len(columns)} columns hold only 0/1, -1/1 or true/false"
-            style = _style([roles.profiles[name] for name in columns])
-            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
-            return True
-    return False
-
-
-def _leading_run(profiles: Sequence[Profile]) -> set[str]:
-    def is_other(one: Profile) -> bool:
-        return one.kind != "binary" or _is_boolean(one) != _is_boolean(profiles[0])
-
-    stop = next((i for i, one in enumerate(profiles) if is_other(one)), len(profiles))
-    return {one.name for one in profiles[:stop]}
-
-
-def _is_boolean(one: Profile) -> bool:
-    return all(isinstance(value, bool) for value in one.values)
 
 
 def _find_truth(roles: Roles) -> None:
@@ -325,10 +345,3 @@ def _find_truth(roles: Roles) -> None:
     if found is not None:
         reason = f"the column is called {found.name!r}"
         roles.take("truth", [found.name], reason, truth_layout="delimited")
-
-
-def _style(columns: Sequence[Profile]) -> str:
-    values = {value for one in columns for value in one.values}
-    if values and all(isinstance(value, bool) for one in columns for value in one.values):
-        return "true/false"
-    return "-1/1" if -1 in values and 0 not in values else "0/1"

@@ -28,6 +28,8 @@ def find_features(roles: Roles) -> None:
         roles.fields.get("row") in ("view", "people") or roles.fields.get("layout") == "answers"
     )
     stated = bool(columns) and columns[0].startswith(FEATURE_PREFIX)
+    if texts and not stated:  # a number that is missing now and then is no feature of a text
+        columns = tuple(name for name in columns if not roles.table.column(name).null_count)
     if columns and not (judged and texts and len(columns) < FEW_NUMBERS and not stated):
         roles.take("features", columns, reason, feature_layout="columns")
         return
@@ -87,17 +89,28 @@ def _text_column(roles: Roles) -> Profile | None:
     texts = [one for one in roles.free.values() if one.kind == "text" and not one.is_outcome]
     named = roles.named(TEXT_NAMES, "text")
     named = None if named is not None and named.is_picture else named
-    wordy = [one for one in texts if one.mean_length >= 15 and not one.is_picture]
+    wordy = [one for one in texts if one.is_wordy and not one.is_picture]
+    wordy = [one for one in wordy if not one.is_never_feature]
     return named or max(wordy, key=lambda one: one.mean_length, default=None)
+
+
+def _named_text(roles: Roles) -> Profile | None:
+    """Return the column that is called a text; a title is one of several texts at best."""
+    texts = [one for one in roles.free.values() if one.kind == "text"]
+    texts = [one for one in texts if not roles.is_constant(one.name)]
+    keys = {one.last_key: one for one in reversed(texts)}
+    keys |= {one.key: one for one in reversed(texts)}
+    return next((keys[name] for name in TEXT_NAMES if name in keys and name != "title"), None)
 
 
 def _text_columns(roles: Roles) -> list[Profile]:
     """Return the column of that name; else those with texts, all parts of a pair; else tokens."""
-    named = roles.named(TEXT_NAMES, "text")
-    if named is not None and not (named.is_wordy and roles.is_constant(named.name)):
+    named = _named_text(roles)
+    if named is not None:
         return [named]
     texts = [one for one in roles.free.values() if one.is_wordy and not one.is_outcome]
     texts = [one for one in texts if not one.is_picture and not roles.is_constant(one.name)]
+    texts = [one for one in texts if not one.is_never_feature]  # dates, links
     id_column = roles.profiles.get(roles.fields.get("id") or "")
     if not texts and id_column is not None and id_column.is_wordy:
         return [id_column]

@@ -4,6 +4,7 @@ Owns `ColumnMapping`: guessed by `shared.guessing`, overridden by a caller, kept
 used again to write the same columns in the same order. Refuses one column in two roles.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,14 +21,18 @@ from core.errors import DatasetError, Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LABEL_PREFIXES = ("label_", "candidate_", "label:", "labels_")
+LABEL_PREFIXES = ("label_", "candidate_", "label:", "labels_", "Answer.")
+NESTED = re.compile(r"(annotations|answers|votes|predictions|ratings)\.", re.IGNORECASE)
 TRUTH_PREFIXES = ("truth_", "true_")
 FEATURE_PREFIX = "feature_"
 OUTCOME_PREFIXES = ("resolved_", "conf_", "reason_")
 NO_LABEL = (
     *("-", "--", "none", "no label", "no_label", "nolabel", "no labels", "unknown", "unlabeled"),
-    *("unlabelled", "n/a", "na", "nan", "null", "nil"),
+    *("unlabelled", "n/a", "na", "nan", "null", "nil", "(no genres listed)"),
 )
+
+
+_DOUBLED = re.compile(r"^(.+)\.\1$")  # Mechanical Turk's Answer.sea.sea
 
 
 class ColumnMapping(BaseModel):
@@ -60,13 +65,18 @@ class ColumnMapping(BaseModel):
     no_label: tuple[str, ...] = Field(
         NO_LABEL, description="Words that stand for no label, in any case of letters."
     )
+    not_asked: tuple[str, ...] = Field(
+        (), description="Words of a source that said nothing; an empty cell is one anyway."
+    )
     numbered_from: Literal[0, 1] | None = Field(
         None, description="Cells hold class numbers; this is the number of the first label name."
     )
     delimiter: str | None = Field(
         None, min_length=1, max_length=8, description="Between label names; none for lists."
     )
-    label_style: Literal["0/1", "-1/1", "true/false", "probability", "count"] = "0/1"
+    label_style: Literal[
+        "0/1", "-1/1", "true/false", "probability", "count", "share", "uncertain"
+    ] = "0/1"
     label_names: tuple[str, ...] = Field((), description="All labels, where columns do not say.")
     features: tuple[str, ...] = ()
     feature_layout: Literal["columns", "list", "text", "encoded"] = "columns"
@@ -80,7 +90,7 @@ class ColumnMapping(BaseModel):
     display: tuple[str, ...] = Field((), description="Columns kept as they are, to be shown.")
     columns: tuple[str, ...] = Field((), description="All columns in the order of the file.")
     numeric_id: bool = Field(False, description="Whether ids are integers in the file.")
-    separator: Literal[",", ";", "\t", "|"] | None = Field(None, description="Of a CSV file.")
+    separator: Literal[",", ";", "\t", "|", " "] | None = Field(None, description="Of a CSV file.")
     decimal: Literal[".", ","] = Field(".", description="Decimal mark of a CSV file.")
     header: bool = Field(True, description="Whether a CSV file begins with the columns' names.")
     keyed: bool = Field(False, description="Whether a JSON file is one object of objects by id.")
@@ -206,7 +216,8 @@ def guess_mapping(table: "pa.Table", given: ColumnMapping | None = None) -> Colu
 def plain_names(columns: tuple[str, ...], prefixes: tuple[str, ...]) -> tuple[str, ...]:
     """Return the columns' names without the prefix they all share, if they share one."""
     prefix = _shared_prefix(columns, prefixes)
-    return tuple(name[len(prefix) :] for name in columns)
+    names = (name[len(prefix) :] for name in columns)
+    return tuple(_DOUBLED.sub(r"\1", name) for name in names)
 
 
 def _shared_prefix(columns: tuple[str, ...], prefixes: tuple[str, ...]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from core.formats.shared.cells import parse_names
+from core.formats.shared.mapping import NESTED
 from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_counts
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
@@ -22,14 +23,16 @@ RATER = re.compile(
 NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
 WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
 GENERIC = re.compile(WORDS, re.IGNORECASE)
+NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
 OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
 ITEM = re.compile(
     r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example"
-    r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data)"
-    r"[ _]?(id|nr|no|number|name|key|idx)?",
+    r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data"
+    r"|subject|hit)[ _]?(id|ids|nr|no|number|name|key|idx)?",
     re.IGNORECASE,
 )
 SEPARATORS = re.compile(r"[ _.:/|-]+")
+UNNAMED = re.compile(r"column\d+")  # of a table without a header
 MAX_SAMPLE = 200
 
 
@@ -53,7 +56,7 @@ def find_people(roles: Roles) -> None:
 
 def _find_views(roles: Roles, stated: bool) -> bool:
     """Items that repeat, each time with another rater."""
-    raters = [one for one in roles.free.values() if RATER.fullmatch(one.key)]
+    raters = [one for one in roles.free.values() if _is_rater(one)]
     raters = [one for one in raters if one.kind in ("text", "number", "binary")]
     raters = [one for one in raters if _may_name_people(roles.cells(one.name), one)]
     if not roles.open("source"):
@@ -79,6 +82,10 @@ def _find_views(roles: Roles, stated: bool) -> bool:
         if item is not None:
             _take_item(roles, item)
     return stated
+
+
+def _is_rater(one: Profile) -> bool:
+    return any(RATER.fullmatch(key) for key in (one.key, one.last_key))
 
 
 def _leave_out_facts(roles: Roles, rater: Profile) -> None:
@@ -117,12 +124,10 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
     if not roles.open("id"):
         stated = roles.profiles.get(roles.fields["id"] or "")
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
-    free = [
-        one for one in roles.free.values() if one.name != rater and not RATER.fullmatch(one.key)
-    ]
+    free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
     for group in (
         [one for one in free if one.is_id_named],
-        [one for one in free if ITEM.fullmatch(one.key) or one.key.endswith("id")],
+        [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")],
         [one for one in free if one.kind == "text" and one.is_wordy],
         [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome],
     ):
@@ -150,6 +155,8 @@ def _repeats(items: Sequence[Any], who: Sequence[Any] | None) -> bool:
 def _find_columns(roles: Roles, stated: bool) -> bool:
     """A column per person and label, or one per person."""
     free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    if _find_class_numbers(roles, free):
+        return True
     flags = [one for one in free if one.holds_marks or one.is_probability]
     found = _grid([one.name for one in flags], stated)
     if found and any(one.kind != "empty" for one in flags if one.name in found):
@@ -163,6 +170,25 @@ def _find_columns(roles: Roles, stated: bool) -> bool:
         named = {one.name for one in free if one.kind in ("text", "names")}
         owners = {k: who for k, who in owners.items() if k in named or PERSON.fullmatch(who)}
     return _take_sets(roles, owners, "a column per person")
+
+
+def _find_class_numbers(roles: Roles, free: Sequence[Profile]) -> bool:
+    """A column per person or rule with the number of a class, -1 where it said nothing."""
+    numbers = [one for one in free if one.holds_class_numbers]
+    people = [one for one in numbers if PERSON.fullmatch(one.key)]
+    given = [one for one in roles.profiles.values() if not one.is_outcome]
+    if len(numbers) == len(given) and all(UNNAMED.fullmatch(one.key) for one in numbers):
+        people = numbers
+    values = {value for one in people for value in one.values}
+    silent = sum(-1 in one.values for one in people)
+    if len(people) < 3 or len(values) < 3 or 2 * silent < len(people):
+        return False
+    names = tuple(one.name for one in people)
+    why = "a column of class numbers per person, -1 where it said nothing"
+    _take_columns(roles, names, names, why, "delimited")
+    roles.set("not_asked", ("-1", "-1.0"))
+    roles.set("delimiter", None)
+    return True
 
 
 def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
@@ -248,6 +274,10 @@ def _own_columns(roles: Roles) -> None:
 
 def _grid(columns: Sequence[str], stated: bool) -> dict[str, str]:
     """Return the source of every column whose name is made of a source and a label."""
+    nested = {name: NESTED.sub("", name) for name in columns if NESTED.match(name)}
+    if nested:  # predictions.gpt.sea says itself that these are predictions of somebody
+        inner = _best_grid(list(nested.values()), 0)
+        return {name: inner[rest] for name, rest in nested.items() if rest in inner}
     for side in (0, 1):
         found = _best_grid(columns, side)
         people = [who for who in dict.fromkeys(found.values()) if PERSON.fullmatch(who)]
@@ -285,6 +315,8 @@ def _owner(name: str) -> str | None:
     """Return whose column this is: `annotator_1`, `model_a`, `labels_anna`, `rater2_labels`."""
     if NUMBERED_PERSON.fullmatch(name.strip()):
         return name
+    if NUMBERED.fullmatch(name.strip()):
+        return name.strip().lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     owned = OWNED.fullmatch(name.strip())
     if owned is None:
         return None

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from itertools import islice, takewhile
 from typing import Any
 
-from core.formats.shared.answers import LABEL_KEYS, MAX_SEATS, loaded, one_by_one, parts_of
+from core.formats.shared.answers import (
+    LABEL_KEYS,
+    MAX_SEATS,
+    SOURCE_KEYS,
+    loaded,
+    one_by_one,
+    parts_of,
+)
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 WHO = (
@@ -26,10 +33,22 @@ ANSWER_NAMES = (
         "rater_labels",
         "worker_labels",
     ),
-    *("raw_labels", "crowd_labels", "labels", "label", "ratings", "old_labels", "all_labels"),
+    *(
+        "weak_labels",
+        "lf_votes",
+        "lf_labels",
+        "raw_labels",
+        "crowd_labels",
+        "labels",
+        "label",
+        "ratings",
+        "old_labels",
+        "all_labels",
+    ),
 )
 PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
 STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
+_SURELY_SOURCES = {*SOURCE_KEYS} - {"name", "id", "source", "by"}
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
 MAX_COUNTED = 200  # labels with a column of counts
 MAX_SAMPLE = 200
@@ -71,6 +90,8 @@ def find_answers(roles: Roles) -> None:
         about = {"layout": "answers", "answers": shape}
         roles.take("labels", [one.name], f"{one.name!r} holds {_DESCRIBED[shape]}", **about)
         roles.set("delimiter", _inner_delimiter(one, shape))
+        if shape == "lists" and _are_class_numbers(one):
+            roles.set("not_asked", ("-1",), "-1 among class numbers says nothing")
         if beside is not None:
             roles.set("source", beside.name, f"{beside.name!r} names the source of each answer")
             roles.free.pop(beside.name, None)
@@ -97,16 +118,29 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         return None
     parts = [part for cell in cells for part in cell if part is not None]
     if parts and all(isinstance(part, dict) for part in parts):
-        has_label = all({str(key).casefold() for key in part} & {*LABEL_KEYS} for part in parts)
-        return "objects" if has_label else None
+        keys = [{str(key).casefold() for key in part} for part in parts]
+        if all("name" in one and not one & _SURELY_SOURCES for one in keys):
+            return None  # labels as objects, with their names
+        return "objects" if all(one & {*LABEL_KEYS} for one in keys) else None
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
         return "lists" if all(isinstance(name, str | int) for name in flat) else None
+    if is_named and _are_class_numbers(one):
+        return "lists"
     if parts and all(isinstance(part, str | int) for part in parts) and one.kind != "numbers":
         again = sum(len(set(cell)) < len(cell) for cell in cells)
         vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
         return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
     return None
+
+
+def _are_class_numbers(one: Profile) -> bool:
+    """Whether lists hold a class number per source, -1 where it said nothing."""
+    cells = [loaded(value) for value in islice(one.values, MAX_SAMPLE)]
+    if not all(isinstance(cell, list) for cell in cells):
+        return False
+    parts = {part for cell in cells for part in cell if not isinstance(part, list | dict)}
+    return -1 in parts and len(parts) > 2 and all(type(part) is int for part in parts)
 
 
 def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None:

@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.formats.shared.cells import parse_marks, parse_number, parse_numbers
+from core.formats.shared.cells import TAGS, parse_marks, parse_number, parse_numbers
 from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, ColumnMapping
 
 SAMPLE_ROWS = 1000
+MAX_CLASSES = 200  # whole numbers beyond count or measure something
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
 DELIMITERS = ("|", ";", "#", ",", " ")
@@ -26,14 +27,17 @@ TRUTH_NAMES = (
 PICTURE = re.compile(r"^data:image/|\.(jpe?g|png|gif|webp|bmp|tiff?)(\?.*)?$", re.IGNORECASE)
 
 NOT_A_FEATURE = re.compile(
-    r"(.*[ _.-])?(id|ids|uid|uuid|guid|hash|md5|sha1|sha256|url|date|datetime|timestamp)"
-    r"|.*[a-z](Id|ID|Date|Timestamp)|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
+    r"(.*[ _.-])?(id|ids|uid|uuid|guid|hash|md5|sha1|sha256|url|date|datetime|timestamp"
+    r"|idx|index|row|golden)|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
 )
+CAMEL_ID = re.compile(r".*[a-z](Id|ID|Date|Timestamp)")
+COUNT_OF_PEOPLE = re.compile(r"(.*[ _])?(annotator|rater|worker|vote)s?[ _]?count|n_annotators")
 DERIVED = re.compile(
     r"((n|num|number|count)[ _]?(of)?[ _]?)?(annotators?|annotations?|raters?|votes?|workers?)"
     r"([ _]?count)?|(soft|hard|majority|consensus|old|final|aggregated)[ _]?labels?.*"
     r"|label[ _]?(dist|count|counter|counts|distribution).*|(agreement|entropy|kappa|trust).*"
-    r"|.*[ _](agreement|entropy|trust|lead_time)|lead_time|split|fold",
+    r"|.*[ _:](agreement|entropy|trust|lead_time|confidence|judgments)|lead_time|split|fold"
+    r"|labels?|class|target|correct.*",
     re.IGNORECASE,
 )
 
@@ -54,8 +58,8 @@ class Profile:
 
     @cached_property
     def last_key(self) -> str:
-        """The last part of a name such as `Answer.emotions`."""
-        return self.key.rpartition(".")[2]
+        """The last part of a name such as `Answer.emotions` or `OUTPUT:result`."""
+        return self.key.replace(":", ".").rpartition(".")[2]
 
     @property
     def distinct(self) -> bool:
@@ -93,8 +97,10 @@ class Profile:
 
     @cached_property
     def is_wordy(self) -> bool:
-        """Whether cells are texts that a person reads."""
-        return self.kind == "text" and self.mean_length >= 15 and not self.has_no_spaces
+        """Whether cells are texts that a person reads; no trees and no JSON."""
+        if self.kind != "text" or self.mean_length < 15 or self.has_no_spaces:
+            return False
+        return not all(str(value).strip()[:1] in ("(", "{", "[") for value in self.values[:50])
 
     @cached_property
     def holds_marks(self) -> bool:
@@ -103,6 +109,28 @@ class Profile:
             return True
         texts = set(map(str, self.values)) if self.kind in ("text", "number") else {"?"}
         return len(texts) < 30 and all(parse_marks(text) is not None for text in texts)
+
+    @cached_property
+    def holds_class_numbers(self) -> bool:
+        """Whether cells are whole numbers from -1 up, few different ones."""
+        if self.kind not in ("number", "binary") or not self.values:
+            return False
+        known = set(self.values)
+        return len(known) <= MAX_CLASSES and all(
+            isinstance(one, int | float) and one == int(one) and one >= -1 for one in known
+        )
+
+    @property
+    def is_share(self) -> bool:
+        """Whether numbers are shares of people: fractions, or nothing but 0 and 1 among such."""
+        return self.is_probability or (
+            self.kind == "binary" and all(isinstance(one, float) for one in self.values)
+        )
+
+    @property
+    def is_uncertain(self) -> bool:
+        """Whether cells are 1, 0, and -1 for what is uncertain."""
+        return self.kind in ("number", "binary") and {-1, 0, 1}.issuperset(self.values)
 
     @property
     def is_probability(self) -> bool:
@@ -114,7 +142,10 @@ class Profile:
     @cached_property
     def is_never_feature(self) -> bool:
         """Whether numbers only name, count votes or tell the time."""
-        if NOT_A_FEATURE.fullmatch(self.name.strip()) or DERIVED.fullmatch(self.key):
+        name = self.name.strip()
+        if NOT_A_FEATURE.fullmatch(self.key) or CAMEL_ID.fullmatch(name):
+            return True
+        if DERIVED.fullmatch(self.key) or COUNT_OF_PEOPLE.fullmatch(self.key) or self.is_truth:
             return True
         if len(self.values) < 20 or not all(isinstance(one, int) for one in self.values):
             return False
@@ -145,8 +176,8 @@ class Roles:
 
     def is_constant(self, name: str) -> bool:
         """Whether all rows at hand say the same."""
-        column = self.table.column(name)
-        return len(column) > 1 and len(set(column.to_pylist())) == 1
+        cells = self.table.column(name).to_pylist()
+        return len(cells) > 1 and len(set(map(_hashable, cells))) == 1
 
     def differs_between_views(self, one: Profile) -> bool:
         """Whether a column says different things of one item."""
@@ -266,6 +297,8 @@ def delimiter_of(one: Profile) -> tuple[str | None, str]:
         texts and all(_is_listed(text) for text in texts)
     ):
         return None, "cells are lists"
+    if texts and all(text.strip()[:1] == "<" and text.strip()[-1:] == ">" for text in texts):
+        return TAGS, "cells are names between < and >"
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
         if several and (delimiter != " " or _splits_into_few(texts, delimiter)):

@@ -87,6 +87,7 @@ class DelimitedFormat:
         copy = copied(dataset, mapping, resolution)
         mapping = mapping if copy is None else copy.mapping
         stated = mapping.separator if mapping is not None else None
+        stated = None if stated == " " else stated  # names and reasons have spaces
         tab = self.separator == "\t"
         separator = self.separator if stated is None or tab or stated == "\t" else stated
         with path.open("wb") as file:

@@ -10,7 +10,7 @@ from typing import IO, Literal
 from core.formats.shared.cells import parse_number
 from core.formats.shared.findings import refuse
 
-Separator = Literal[",", ";", "\t", "|"]
+Separator = Literal[",", ";", "\t", "|", " "]
 
 SEPARATORS: tuple[Separator, ...] = ("\t", ";", ",", "|")
 MAX_HEADER = 2**25
@@ -90,7 +90,17 @@ def separator_of(text: str) -> Separator | None:
     """Return what cuts the header into several cells and the next lines into as many."""
     rated = [(*_fit(text, separator), separator) for separator in SEPARATORS]
     _, n_cells, best = max(rated, key=lambda one: one[:2])
-    return best if n_cells > 1 else None
+    if n_cells > 1:
+        return best
+    return " " if _are_spaced_numbers(text) else None
+
+
+def _are_spaced_numbers(text: str) -> bool:
+    """Whether lines are as many numbers each, one space between them."""
+    lines = [line.split(" ") for line in text.splitlines()[:21]]
+    lines = lines[:-1] if len(lines) > 1 else lines
+    sizes = {len(line) for line in lines}
+    return len(sizes) == 1 and min(sizes) > 1 and all(_is_number(c) for line in lines for c in line)
 
 
 def _fit(text: str, separator: Separator) -> tuple[float, int]:

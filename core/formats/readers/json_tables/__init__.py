@@ -16,7 +16,13 @@ import pyarrow.compute as pc
 
 from core.data.dataset import CandidateDataset
 from core.failpoints import failpoint
-from core.formats.readers.json_tables.nesting import are_keyed, flattened, keyed_records
+from core.formats.readers.json_tables.nesting import (
+    are_keyed,
+    coco_records,
+    flattened,
+    is_coco,
+    keyed_records,
+)
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
@@ -213,6 +219,8 @@ def _parsed(text: str) -> tuple[Record | None, str]:
 
 def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
     found, key = load_json(path, findings), None
+    if isinstance(found, dict) and is_coco(found):
+        found = coco_records(found)
     if isinstance(found, dict):
         lists = [value for value in found.values() if _are_records(value)]
         if len(lists) == 1 and not (len(found) > 1 and are_keyed(found)):

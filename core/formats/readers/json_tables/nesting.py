@@ -49,6 +49,22 @@ def keyed_records(document: Mapping[str, Any]) -> tuple[str, list[Record]]:
     ]
 
 
+def is_coco(document: Mapping[str, Any]) -> bool:
+    """Whether a document lists images, annotations of them, and categories, as COCO has it."""
+    lists = (document.get(name) for name in ("images", "annotations", "categories"))
+    return all(isinstance(one, list) and one and isinstance(one[0], dict) for one in lists)
+
+
+def coco_records(document: Mapping[str, Any]) -> list[Record]:
+    """Return the images, each with the names of the categories that are annotated in it."""
+    names = {one.get("id"): str(one.get("name")) for one in document["categories"]}
+    found: dict[Any, set[str]] = {one.get("id"): set() for one in document["images"]}
+    for one in document["annotations"]:
+        if one.get("image_id") in found and one.get("category_id") in names:
+            found[one["image_id"]].add(names[one["category_id"]])
+    return [{**one, "labels": sorted(found[one.get("id")])} for one in document["images"]]
+
+
 def flattened(records: Sequence[Record], depth: int = DEPTH) -> Sequence[Record]:
     """Return records whose inner objects are columns of their own."""
     groups = set(_groups(records))

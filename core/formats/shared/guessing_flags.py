@@ -1,0 +1,133 @@
+"""Labels in columns of their own: 0/1, yes or no, shares of people, steps, 1/0/-1.
+
+The finders that `guessing` asks, each for one way to write them; true when it found some.
+"""
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from core.formats.shared.cells import parse_flag
+from core.formats.shared.mapping import LABEL_PREFIXES
+from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
+
+MAX_RATED = 10  # steps of a scale
+UNSURE = ("unsure", "not sure", "maybe", "don't know", "not applicable")
+YES_NO_UNSURE = {"yes", "no", "", *UNSURE}
+
+
+def prefixed_labels(roles: Roles) -> bool:
+    for prefix in LABEL_PREFIXES:
+        columns = tuple(name for name in roles.prefixed(prefix) if _holds_flags(roles.free[name]))
+        if columns and allows_layout(roles, "one_hot"):
+            reason = f"{len(columns)} columns begin with {prefix!r} and hold 0/1"
+            style = style_of([roles.profiles[name] for name in columns])
+            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
+            return True
+    return False
+
+
+def _holds_flags(one: Profile) -> bool:
+    """Whether a column is meant to hold 0/1; a few wrong values shall be told, not hidden."""
+    flags = sum(parse_flag(value) is not None for value in one.values)
+    return one.kind in ("binary", "empty") or 2 * flags > len(one.values)
+
+
+def yes_or_no_columns(roles: Roles) -> bool:
+    """In rows of views: the questions that are answered by yes, no or unsure."""
+    if roles.fields.get("row") != "view" or not allows_layout(roles, "one_hot"):
+        return False
+    texts = [one for one in roles.free.values() if one.kind == "text"]
+    words = {one.name: {str(value).strip().casefold() for value in one.values} for one in texts}
+    columns = [name for name, said in words.items() if {"yes", "no"} <= said <= YES_NO_UNSURE]
+    if not columns:
+        return False
+    reason = f"{len(columns)} columns are answered by yes or no"
+    roles.take("labels", columns, reason, layout="one_hot")
+    roles.set("not_asked", UNSURE, "who is unsure says neither yes nor no")
+    return True
+
+
+def shares_of_people(roles: Roles) -> bool:
+    """Columns of fractions, where a column counts the people who were asked."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    counted = [one for one in free if COUNT_OF_PEOPLE.fullmatch(one.key)]
+    shares = [one for one in free if one.is_share]
+    if not counted or roles.fields.get("row") == "view" or not allows_layout(roles, "one_hot"):
+        return False
+    if sum(one.is_probability for one in shares) < 2:
+        return False
+    reason = f"{len(shares)} columns hold shares of the people that {counted[0].name!r} counts"
+    about = {"layout": "one_hot", "label_style": "share"}
+    roles.take("labels", [one.name for one in shares], reason, **about)
+    return True
+
+
+def graded_views(roles: Roles) -> bool:
+    """In rows of views: yes or no in steps such as 0, 0.5 and 1."""
+    if roles.fields.get("row") != "view" or not allows_layout(roles, "one_hot"):
+        return False
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    steps = [one for one in free if one.is_share and len(set(one.values)) <= MAX_RATED]
+    said = [one for one in steps if roles.differs_between_views(one)]
+    if not any(one.is_probability for one in said):
+        return False
+    reason = f"{len(said)} columns hold steps from 0 to 1 that differ between views"
+    about = {"layout": "one_hot", "label_style": "probability"}
+    roles.take("labels", [one.name for one in said], reason, **about)
+    return True
+
+
+def trailing_flags(roles: Roles) -> bool:
+    """The run of 0/1 columns at the end of the table, or else at its beginning."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    others = [one for one in free if one.kind in ("number", "numbers", "text")]
+    others += [one for one in roles.profiles.values() if roles.fields.get("row") == "view"]
+    if not others or not allows_layout(roles, "one_hot"):
+        return False
+    for place, ordered in (("last", free[::-1]), ("first", free)):
+        run = _leading_run(ordered)
+        if run and not all(map(roles.is_constant, run)):
+            columns = tuple(one.name for one in roles.free.values() if one.name in run)
+            reason = f"the {place} {len(columns)} columns hold only 0/1, -1/1 or true/false"
+            style = style_of([roles.profiles[name] for name in columns])
+            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
+            return True
+    return False
+
+
+def uncertain_flags(roles: Roles) -> bool:
+    """The run of columns at the end that hold 1, 0, and -1 for what is uncertain."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    run = list(takewhile(lambda one: one.is_uncertain, reversed(free)))[::-1]
+    known = {value for one in run for value in one.values}
+    if len(run) < 2 or len(run) == len(free) or known != {-1, 0, 1}:
+        return False
+    if roles.fields.get("row") == "view" or not allows_layout(roles, "one_hot"):
+        return False
+    reason = f"the last {len(run)} columns hold 1, 0, and -1: uncertain, which is offered too"
+    about = {"layout": "one_hot", "label_style": "uncertain"}
+    roles.take("labels", [one.name for one in run], reason, **about)
+    return True
+
+
+def _leading_run(profiles: Sequence[Profile]) -> set[str]:
+    def is_other(one: Profile) -> bool:
+        return one.kind != "binary" or _is_boolean(one) != _is_boolean(profiles[0])
+
+    stop = next((i for i, one in enumerate(profiles) if is_other(one)), len(profiles))
+    return {one.name for one in profiles[:stop]}
+
+
+def _is_boolean(one: Profile) -> bool:
+    return all(isinstance(value, bool) for value in one.values)
+
+
+def style_of(columns: Sequence[Profile]) -> str:
+    values = {value for one in columns for value in one.values}
+    if values and all(isinstance(value, bool) for one in columns for value in one.values):
+        return "true/false"
+    return "-1/1" if -1 in values and 0 not in values else "0/1"
+
+
+def allows_layout(roles: Roles, layout: str) -> bool:
+    return bool(roles.fields.get("layout", layout) == layout)
