@@ -5,6 +5,7 @@ Training itself is always a child process (`core.runs.worker.launch`): torch nev
 
 import threading
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ from core.confidence.level import Level
 from core.engine.config import PRESETS, PlainConfig
 from core.engine.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
 from core.errors import PlainError
+from core.methods import choice
 from core.runs import processes as background
 from core.runs import results, worker
 from core.store import RunRow, RunState
@@ -117,6 +119,24 @@ def preset(name: str) -> PlainConfig:
 def save_preset(name: str, config: PlainConfig) -> None:
     """Save settings as a preset of the workspace."""
     workspace().save_preset(name, config)
+
+
+def other_methods() -> list[str]:
+    """Return the methods that can learn in place of PLAIN here."""
+    has_cleanlab = find_spec("cleanlab") is not None
+    names = choice.other_methods()
+    return [name for name in names if has_cleanlab or not name.startswith("cleanlab")]
+
+
+@st.cache_resource(max_entries=50, show_spinner=False)
+def method_form(name: str) -> choice.MethodForm:
+    """Return what is to be known and chosen of a method."""
+    return choice.method_form(name)
+
+
+def method_config(name: str, settings: Mapping[str, Any]) -> PlainConfig:
+    """Return the configuration of a run in which a method learns."""
+    return choice.method_config(name, settings)
 
 
 def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:

@@ -12,8 +12,14 @@ from plain_app.charts.meanings import Sizes
 from plain_app.services import runs
 from plain_app.services.runs import FIELDS, Standing, Story
 from plain_app.services.workspace import list_datasets
+from plain_app.views.train.method import (
+    chosen_method,
+    draw_choice,
+    draw_method_form,
+    method_form_config,
+)
 from plain_app.views.train.run_list import draw_runs, draw_undo, on_delete, told_later
-from plain_app.views.train.sections import CHART, SECTIONS, draw_section
+from plain_app.views.train.sections import CHART, SECTIONS, draw_section, sections
 from plain_app.views.train.settings import (
     draw_field,
     draw_form,
@@ -53,15 +59,18 @@ def _draw_new_run(fingerprint: str) -> None:
     runs.get_ready()
     st.subheader("New run")
     with st.container(horizontal=True, vertical_alignment="bottom", key="train.new"):
+        draw_choice()
+        method = chosen_method()
         state.remember("train.preset", state.recall("train.preset") or runs.presets()[0])
-        st.segmented_control(
-            "Preset",
-            runs.presets(),
-            key="train.preset",
-            required=True,
-            on_change=on_preset,
-            help="studio: our defaults for cleaning labels. paper: faithful to the paper.",
-        )
+        if method is None:
+            st.segmented_control(
+                "Preset",
+                runs.presets(),
+                key="train.preset",
+                required=True,
+                on_change=on_preset,
+                help="studio: our defaults for cleaning labels. paper: faithful to the paper.",
+            )
         st.text_input(
             "Name",
             key="train.name",
@@ -70,7 +79,8 @@ def _draw_new_run(fingerprint: str) -> None:
             width=220,
             on_change="ignore",
         )
-        draw_field("epochs", _preset(), width=130)
+        if method is None:
+            draw_field("epochs", _preset(), width=130)
         st.button(
             "Start training",
             key="train.start",
@@ -79,8 +89,11 @@ def _draw_new_run(fingerprint: str) -> None:
             on_click=on_start,
             args=(fingerprint,),
         )
-        _draw_estimate(fingerprint)
+        if method is None:
+            _draw_estimate(fingerprint)
     _draw_refusal()
+    if method is not None:
+        return draw_method_form(method)
     return st.fragment(_draw_settings)(fingerprint)
 
 
@@ -127,8 +140,10 @@ def on_start(fingerprint: str) -> None:
     """Start what the form says, or say why not."""
     state.forget("train.refusal", "train.deleted")
     try:
-        name = (state.recall("train.name") or "").strip() or str(state.recall("train.preset"))
-        run_id = runs.start(fingerprint, form_config(_preset()), name)
+        method = chosen_method()
+        made = form_config(_preset()) if method is None else method_form_config(method)
+        name = (state.recall("train.name") or "").strip()
+        run_id = runs.start(fingerprint, made, name or method or state.recall("train.preset"))
     except PlainError as error:
         state.remember("train.refusal", (error.title, error.detail, error.hint))
     else:
@@ -189,7 +204,9 @@ def _draw_live(run_id: str, was_live: bool) -> None:
             draw_audit_offer(run)
         if runs.lost_files(run) is not None:
             return draw_section(next(iter(SECTIONS)), run, told)  # the curves need no files
-        section = tab_bar("Show", list(SECTIONS), "train.section")
+        shown = sections(run)
+        key = "train.section" if shown == list(SECTIONS) else "train.section_at_once"
+        section = tab_bar("Show", shown, key)
         with st.container():
             if not told.epochs:
                 return _draw_waiting(run, standing)
@@ -199,7 +216,8 @@ def _draw_live(run_id: str, was_live: bool) -> None:
 def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.bar"):
         state_badge(standing)
-        st.progress(min(1.0, run.epoch / run.config.epochs), text=_progress_text(run, told))
+        share = 1.0 if standing == "finished" else min(1.0, run.epoch / run.config.epochs)
+        st.progress(share, text=_progress_text(run, told))
         _draw_controls(run, standing)
     spent = runs.stage_seconds(told)
     last = told.epochs[-1] if told.epochs else None
@@ -210,13 +228,23 @@ def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
         Figure("epoch", f"{run.epoch} of {run.config.epochs}"),
         Figure(ends, duration(left if standing in runs.HELD else took)),
         Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
-        Figure("network", _spent(spent, "train"), "Fitting the pseudo-labels"),
-        Figure("predict", _spent(spent, "predict"), "The network's view of every cell"),
+        *_learning(run, spent),
         Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
         Figure("changed", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
         _score(last),
     ]
     figure_row(figures, "train.figures")
+
+
+def _learning(run: RunRow, spent: dict[str, float]) -> list[Figure]:
+    """Return what learning and predicting took, by what learns."""
+    what, how = "network", "Fitting the pseudo-labels"
+    if run.config.method is not None:
+        what, how = run.config.method.name, "What learns in this run"
+    return [
+        Figure(what, _spent(spent, "train"), how),
+        Figure("predict", _spent(spent, "predict"), "The view of every cell"),
+    ]
 
 
 CHANGED_HELP = "Candidate cells that crossed 0.5 in the last epoch"

@@ -66,7 +66,7 @@ def _run_row(run: RunRow) -> dict[str, Any]:
         "run": runs.title(run),
         "state": runs.standing(run),
         "epochs": run.config.epochs,
-        "loss": epochs[-1].loss if epochs else None,
+        "loss": epochs[-1].loss if epochs and run.config.epochs > 1 else None,
         "AUC": scores.get("auc"),
         "F1": scores.get("f1"),
         "created": run.created[:16].replace("T", " "),

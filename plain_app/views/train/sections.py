@@ -27,9 +27,29 @@ LASSO = "train.lasso"
 SCRUB, SCRUBBED, ANSWERED = "train.scrub", "train.scrubbed", "train.answered"
 
 
+def sections(run: RunRow) -> list[str]:
+    """Return what there is to see of a run: less where a method computed in one go."""
+    at_once = run.config.method is not None and run.config.epochs == 1
+    return list(_AT_ONCE if at_once else SECTIONS)
+
+
 def draw_section(title: str, run: RunRow, told: Story) -> None:
-    """Draw one of `SECTIONS`."""
-    SECTIONS[title](run, told)
+    """Draw one of `sections`."""
+    (SECTIONS | _AT_ONCE)[title](run, told)
+
+
+def _draw_numbers(run: RunRow, told: Story) -> None:
+    """Draw what a method without epochs has instead of curves: its numbers."""
+    assert run.config.method is not None
+    labels = [ALL, *runs.cells(run.fingerprint).labels]
+    label = st.selectbox("Label", labels, key="train.label", width=200)
+    points = histories.evolution(run, None if label == ALL else label)
+    if points.epochs:
+        draw_chart(evolution.spread_option(points, points.epochs[-1]), TALL, "train.numbers")
+    st.caption(
+        f"{_about_cells(points.n_cells, run)} {run.config.method.name} has no epochs: these are "
+        "its own numbers, before they became confidences, which Explore shows."
+    )
 
 
 def _draw_curves(run: RunRow, told: Story) -> None:
@@ -232,3 +252,4 @@ SECTIONS = {
     "Reliability": _draw_reliability,
     "Log": _draw_log,
 }
+_AT_ONCE = {"Numbers": _draw_numbers, "Reliability": _draw_reliability, "Log": _draw_log}
