@@ -138,12 +138,12 @@ def compare_search(n: int = 100_000, d: int = 128) -> dict[str, Any]:
     from core.engine.graphs import build_instance_graph
 
     X = clusters(n, d, 50).X
-    approximate, seconds = _timed(lambda: build_instance_graph(X, search="ivf"), 1)
+    approximate, seconds = _timed(lambda: build_instance_graph(X, search="cells"), 1)
     _, exact = _timed(lambda: build_instance_graph(X, search="exact"), 1)
     return {
         "n": n,
         "exact": exact,
-        "ivf": seconds,
+        "cells": seconds,
         "ratio": exact / seconds,
         "recall": approximate.recall,
     }

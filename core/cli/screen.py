@@ -184,7 +184,9 @@ def training_progress(n_epochs: int) -> Iterator[Callable[[Event], None]]:
             if event.kind == "run_started":
                 progress.update(task, description="Building graphs")
             elif event.kind == "graphs_built":
-                progress.update(task, description="Training")
+                progress.update(
+                    task, description="Training", facts=f"neighbours: {event.search_note}"
+                )
             elif event.kind == "epoch":
                 facts = f"loss {event.loss:.3f}  {event.cells_changed:,} cells changed sides"
                 facts += f"  AUC {event.metrics['auc']:.3f}" if event.metrics else ""

@@ -35,6 +35,13 @@ class GraphsBuilt(_Event):
     n_isolated: int
     n_label_edges: int
 
+    @property
+    def search_note(self) -> str:
+        """How neighbours were searched, and how many of the true ones were found."""
+        if self.recall is None or self.recall == 1:
+            return self.search
+        return f"{self.search}, {self.recall:.1%} of the nearest found"
+
 
 class Objective(_Event):
     """The four terms of Eq. (2) at the current Z, before balancing, and the prediction Y_hat."""

@@ -19,21 +19,17 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from core.data.dataset import MIN_INSTANCES, as_features, as_labels
+from core.engine.cells import search_cells
 from core.engine.config import PlainConfig
 from core.errors import DatasetError, Problem
 
 EXACT_LIMIT = 16_384
-"""Dense rows up to which neighbours are searched exactly; above, an inverted file is used."""
+"""Dense rows up to which neighbours are searched exactly; above, in the nearest cells."""
 
 _BLOCK = 2**22
 """Similarities held at once by the exact search (16 MB, near a processor's cache)."""
 
 Found = tuple[npt.NDArray[np.float32], npt.NDArray[Any]]
-
-_RECALL_QUERIES = 1000
-_RECALL_TARGET = 0.95
-_MAX_PROBES = 32
-"""Lists searched per query at most: on data without clusters recall gives way, not time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,9 +115,9 @@ def build_instance_graph(
     X : (n, d) finite array or sparse matrix; rows are brought to unit length here
     k : neighbours per instance, at most n - 1 of which exist
     rho : exponent of the similarity
-    search : "exact", "ivf", or "auto": exact up to `EXACT_LIMIT` dense rows and for sparse rows
-    seed : of the inverted file's clustering and of the sample its recall is measured on
-    device : torch device of the exact search
+    search : "exact", "cells", or "auto": exact up to `EXACT_LIMIT` dense rows and for sparse rows
+    seed : of the cells and of the sample that recall is measured on
+    device : torch device of the search
     """
     PlainConfig(k=k, rho=rho)
     return find_neighbors(X, k, search=search, seed=seed, device=device).graph(k, rho)
@@ -143,9 +139,9 @@ def find_neighbors(
     if sp.issparse(X):
         return Neighbors(*_nearest_sparse(_unit_sparse(X), k), "sparse", 1.0)
     X = _unit_dense(X)
-    if search == "ivf" or (search == "auto" and n > EXACT_LIMIT):
-        cosines, rows, recall = _nearest_ivf(X, k, seed)
-        return Neighbors(cosines, rows, "ivf", recall)
+    if search == "cells" or (search == "auto" and n > EXACT_LIMIT):
+        cosines, rows, recall = search_cells(X, k + 1, seed, device)
+        return Neighbors(cosines, rows, "cells", recall)
     return Neighbors(*_nearest_exact(X, k, device), "exact", 1.0)
 
 
@@ -197,27 +193,6 @@ def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> Found:
     return cosines, found
 
 
-def _nearest_ivf(X: npt.NDArray[np.float32], k: int, seed: int) -> tuple[Any, Any, float]:
-    """Search an inverted file, with as many lists as the recall target or `_MAX_PROBES` allows."""
-    import faiss
-
-    n, d = X.shape
-    n_lists = max(1, int(2 * np.sqrt(n)))
-    index = faiss.IndexIVFFlat(faiss.IndexFlatIP(d), d, n_lists, faiss.METRIC_INNER_PRODUCT)
-    index.cp.niter, index.cp.max_points_per_centroid, index.cp.seed = 8, 64, seed
-    index.cp.min_points_per_centroid = 1
-    index.train(X)
-    index.add(X)
-    queries = np.random.default_rng(seed).choice(n, min(_RECALL_QUERIES, n), replace=False)
-    _, exact = faiss.knn(X[queries], X, k + 1, metric=faiss.METRIC_INNER_PRODUCT)
-    recall, index.nprobe = 0.0, 1
-    while recall < _RECALL_TARGET and index.nprobe < min(_MAX_PROBES, n_lists):
-        index.nprobe *= 2
-        _, found = index.search(X[queries], k + 1)
-        recall = _recall(found, exact, queries, k)
-    return *index.search(X, k + 1), recall
-
-
 def _nearest_sparse(X: sp.csr_array, k: int) -> Found:
     from sparse_dot_topn import sp_matmul_topn
 
@@ -248,14 +223,6 @@ def _similarities(
     starts = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
     data = np.clip(cosines[kept], 0, 1).astype(np.float32)
     return sp.csr_array((data, neighbors[kept].astype(np.int64), starts), shape=(n, n))
-
-
-def _recall(
-    found: npt.NDArray[Any], exact: npt.NDArray[Any], queries: npt.NDArray[Any], k: int
-) -> float:
-    true, hit = _others(exact, queries, k), _others(found, queries, k)
-    shared = (exact[:, :, None] == found[:, None, :]) & true[:, :, None] & hit[:, None, :]
-    return float(shared.any(axis=2).sum() / true.sum())
 
 
 def _normalized(A: sp.csr_array) -> sp.csr_array:

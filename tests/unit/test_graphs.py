@@ -2,15 +2,18 @@ import numpy as np
 import oracles
 import pytest
 import scipy.sparse as sp
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from core.engine.cells import TARGET, search_cells
 from core.engine.graphs import (
     InstanceGraph,
     LabelGraph,
     build_instance_graph,
     build_label_graph,
+    find_neighbors,
     read_instance_graph,
     read_label_graph,
 )
@@ -70,11 +73,39 @@ def test_opposite_instances_are_not_connected():
 def test_approximate_graph_reports_the_recall_it_reaches():
     centres = RNG.standard_normal((40, 16))
     X = (centres[RNG.integers(0, 40, 4000)] + 0.3 * RNG.standard_normal((4000, 16))).astype("f4")
-    approximate, exact = build_instance_graph(X, search="ivf"), build_instance_graph(X)
-    assert approximate.search == "ivf"
+    approximate, exact = build_instance_graph(X, search="cells"), build_instance_graph(X)
+    assert approximate.search == "cells"
     found = (approximate.affinity > 0).multiply(exact.affinity > 0).nnz / exact.affinity.nnz
     assert approximate.recall >= 0.9
     assert found == pytest.approx(approximate.recall, abs=0.05)
+
+
+def test_cells_find_the_same_rows_whatever_the_threads_and_the_library():
+    X = RNG.standard_normal((3000, 24)).astype(np.float32)
+    X[:30] = X[0]  # more alike than a row has neighbours
+    X[40] = 0
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-9)
+    before = torch.get_num_threads()
+    found = []
+    for n_threads in (1, 3):
+        torch.set_num_threads(n_threads)
+        found.append(search_cells(X, 6))
+    torch.set_num_threads(before)
+    assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
+    cosines, rows, recall = found[0]
+    assert np.allclose(cosines, (X[:, None] * X[rows]).sum(axis=2), atol=1e-6)
+    by_torch = search_cells(X, 6, device="cpu:0")  # as on a device that faiss does not know
+    assert np.allclose(by_torch[0], cosines, atol=1e-6)
+    assert by_torch[2] == pytest.approx(recall, abs=0.01)
+
+
+def test_recall_gives_way_where_nothing_is_near(monkeypatch):
+    monkeypatch.setattr("core.engine.cells._MOST", 2)
+    X = RNG.standard_normal((6000, 64))
+    some, exact = find_neighbors(X, 10, search="cells"), find_neighbors(X, 10)
+    found = (some.rows[:, :, None] == exact.rows[:, None, 1:]).any(axis=1).mean()
+    assert found == pytest.approx(some.recall, abs=0.02)
+    assert some.recall < TARGET
 
 
 @settings(max_examples=40, deadline=None)

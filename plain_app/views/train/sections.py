@@ -214,7 +214,7 @@ def _draw_log(run: RunRow, told: Story) -> None:
     if told.started is not None:
         facts |= {"device": told.started.device, **told.started.versions}
     if told.graphs is not None:
-        facts |= {"neighbour search": told.graphs.search, "edges": f"{told.graphs.n_edges:,}"}
+        facts |= {"neighbour search": told.graphs.search_note, "edges": f"{told.graphs.n_edges:,}"}
     rows = [{"about": name, "value": str(value or "…")} for name, value in facts.items()]
     settings = [
         {"setting": name, "value": str(value)} for name, value in run.config.model_dump().items()

@@ -1,0 +1,180 @@
+"""Nearest neighbours of many rows: k-means cells, exact search in those nearest to each row.
+
+Every row belongs to its nearest cell and is compared with the rows of its p nearest ones. Cells
+have the same size whatever the number of rows, so that the work of a row stays the same. p is the
+least whose recall, measured on exact searches of a sample, reaches `TARGET`; on data without
+clusters recall gives way at `_MOST`, not time.
+
+Comparisons are matrix products. A cell's rows are one piece of work for one thread, and no thread
+waits for another: on a busy machine those of OpenMP do, and busily.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from threadpoolctl import threadpool_limits
+
+Rows = npt.NDArray[np.float32]
+Search = Callable[[Rows, Rows, int], tuple[Any, Any]]
+"""Of queries among rows: the k largest products of each, and their places."""
+
+TARGET = 0.93
+"""Recall from which on more cells are not worth their time."""
+
+_SIZE = 512
+"""Rows of a cell, on average."""
+
+_MOST = 32
+"""Cells searched for a row at most."""
+
+_QUERIES = 1000
+"""Rows whose exact neighbours are searched to measure recall."""
+
+_FEW_VALUES = 2048
+"""Of queries, from which on their comparisons are a matrix product."""
+
+_BLOCK = 8192
+"""Rows that find their cells at once."""
+
+
+def search_cells(X: Rows, k: int, seed: int = 0, device: str = "cpu") -> tuple[Rows, Any, float]:
+    """Return the k rows most similar to every row, itself likely among them: cosines, rows, recall.
+
+    Parameters
+    ----------
+    X : (n, d), rows of length 1
+    device : where products are computed; the result may differ there in the last digit
+    """
+    search = _faiss_search if device == "cpu" else _torch_search(device)
+    with _threads(device) as threads:
+        centres = _centres(X, seed)
+        p, recall = _probes(X, centres, k, seed, search, threads)
+        cells = _Cells.of(X, centres, p, search, threads)
+        cosines, rows = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
+
+        def work(cell: int) -> None:
+            at = cells.rows[cells.starts[cell] : cells.starts[cell + 1]]
+            cosines[at], rows[at] = cells.neighbors(cell, k, search)
+
+        list(threads.map(work, range(len(centres))))
+    return cosines, rows, recall
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Rows in the order of their cells."""
+
+    X: Rows  # (n, d)
+    rows: npt.NDArray[np.int32]  # (n,) which row each of them is
+    near: npt.NDArray[np.int32]  # (n, p) the cells nearest to each, its own first
+    starts: npt.NDArray[np.intp]  # (cells + 1,)
+
+    @classmethod
+    def of(
+        cls, X: Rows, centres: Rows, p: int, search: Search, threads: ThreadPoolExecutor
+    ) -> "_Cells":
+        near = _nearest(X, centres, p, search, threads)
+        rows = np.argsort(near[:, 0], kind="stable").astype(np.int32)
+        near = near[rows]
+        starts = np.searchsorted(near[:, 0], np.arange(len(centres) + 1))
+        return cls(X[rows], rows, near, starts)
+
+    def neighbors(self, cell: int, k: int, search: Search) -> tuple[Rows, Any]:
+        """Return cosines and rows of the k nearest to every row of a cell."""
+        own = slice(self.starts[cell], self.starts[cell + 1])
+        X, near = self.X[own], self.near[own]
+        cosines = np.full((*near.shape, k), -np.inf, np.float32)
+        places = np.full((*near.shape, k), -1, np.int32)
+        order = np.argsort(near, axis=None, kind="stable")
+        others, begin = np.unique(near.ravel()[order], return_index=True)
+        for other, at in zip(others, np.split(order, begin[1:]), strict=True):
+            first, last = self.starts[other : other + 2]
+            query, probe = np.divmod(at, near.shape[1])
+            some = min(k, int(last - first))
+            if some:
+                best, found = search(X[query], self.X[first:last], some)
+                cosines[query, probe, :some], places[query, probe, :some] = best, found + first
+        cosines, places = (part.reshape(len(X), -1) for part in (cosines, places))
+        best = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+        places = np.take_along_axis(places, best, axis=1)
+        rows = np.where(places < 0, -1, self.rows[places])
+        return np.take_along_axis(cosines, best, axis=1), rows
+
+
+def _centres(X: Rows, seed: int) -> Rows:
+    import faiss
+
+    n, d = X.shape
+    options = {"niter": 8, "max_points_per_centroid": 32, "min_points_per_centroid": 1}
+    means = faiss.Kmeans(d, max(n // _SIZE, 1), spherical=True, seed=seed + 1, **options)
+    means.train(X)
+    return np.asarray(means.centroids, np.float32)
+
+
+def _probes(
+    X: Rows, centres: Rows, k: int, seed: int, search: Search, threads: ThreadPoolExecutor
+) -> tuple[int, float]:
+    """Return how many cells to search for a row, and what share of its nearest is in them."""
+    n, most = len(X), min(_MOST, len(centres))
+    queries = np.random.default_rng(seed).choice(n, min(_QUERIES, n), replace=False)
+    parts = np.array_split(X[queries], 4)
+    exact = np.concatenate([part[1] for part in threads.map(lambda q: search(q, X, k), parts)])
+    near = _nearest(X[queries], centres, most, search, threads)
+    home = _nearest(X[exact.ravel()], centres, 1, search, threads).reshape(exact.shape)
+    others = exact != queries[:, None]
+    reached = (home[:, :, None] == near[:, None, :])[others]
+    recall = np.cumsum(reached, axis=1).mean(axis=0)
+    p = int(np.argmax(recall >= TARGET)) + 1 if recall[-1] >= TARGET else most
+    return p, float(recall[p - 1])
+
+
+def _nearest(
+    X: Rows, centres: Rows, p: int, search: Search, threads: ThreadPoolExecutor
+) -> npt.NDArray[np.int32]:
+    parts = np.split(X, range(_BLOCK, len(X), _BLOCK))
+    found = threads.map(lambda part: search(part, centres, p)[1].astype(np.int32), parts)
+    return np.concatenate(list(found))
+
+
+@contextmanager
+def _threads(device: str) -> Iterator[ThreadPoolExecutor]:
+    """Give as many threads as torch may use, each alone in its products."""
+    import faiss
+    import torch
+
+    n = torch.get_num_threads() if device == "cpu" else 1
+    pool = ThreadPoolExecutor(n, initializer=faiss.omp_set_num_threads, initargs=(1,))
+    # faiss would compare fewer than a thousand queries one by one; products take half the time.
+    before, faiss.cvar.distance_compute_blas_threshold = (
+        faiss.cvar.distance_compute_blas_threshold,
+        _FEW_VALUES,
+    )
+    try:
+        with threadpool_limits(1), pool:
+            yield pool
+    finally:
+        faiss.cvar.distance_compute_blas_threshold = before
+
+
+def _faiss_search(queries: Rows, rows: Rows, k: int) -> tuple[Any, Any]:
+    import faiss
+
+    return faiss.knn(queries, rows, k, metric=faiss.METRIC_INNER_PRODUCT)
+
+
+def _torch_search(device: str) -> Search:
+    import torch
+
+    def search(queries: Rows, rows: Rows, k: int) -> tuple[Any, Any]:
+        right = torch.as_tensor(rows, device=device)
+        parts = torch.split(torch.as_tensor(queries, device=device), max(2**26 // len(rows), 1))
+        best = [torch.topk(part @ right.T, k) for part in parts]
+        cosines, places = (torch.cat(part).cpu().numpy() for part in zip(*best, strict=True))
+        return cosines, places
+
+    return search
