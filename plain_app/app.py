@@ -9,7 +9,7 @@ from core.data.demo import DEMOS
 from core.store import DatasetRow, RunRow
 from plain_app import state
 from plain_app.charts import distinct, short
-from plain_app.server import readiness
+from plain_app.server import preload
 from plain_app.services import runs
 from plain_app.services.workspace import (
     Opened,
@@ -61,10 +61,10 @@ def main() -> None:
         run, is_reviewed = _draw_choices()
         draw_steps(pages, page.title, run, is_reviewed)
         if run is not None and run.state.is_ended and run.epoch:
-            readiness.want(run.id)
+            preload.request(run.id)
     with error_guard("page"):
         page.run()
-    readiness.get_ready_soon()
+    preload.preload_when_idle()
 
 
 def _pages() -> dict[str, st.Page]:

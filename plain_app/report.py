@@ -59,7 +59,7 @@ def _page(study: Study, data: str, workspace: Workspace) -> str:
     parts = [
         f"<h1>{html.escape(title)}</h1>",
         f"<p class=dim>{html.escape(study.row.created[:16].replace('T', ' '))} UTC · "
-        f"{study.standing} · {len(study.finished)} finished, "
+        f"{study.status} · {len(study.finished)} finished, "
         f"{study.n_done - len(study.finished)} pruned</p>",
         f"<p>{html.escape(trust)}</p>",
         _best_table(study),

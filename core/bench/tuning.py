@@ -51,7 +51,7 @@ def search(
             start = perf_counter()
             tuning.launch(space, row.id)
             study = tuning.read_study(space, row.id)
-            while study.standing == "working":
+            while study.status == "working":
                 progress(f"seed {seed}: {study.n_done} of {n_trials} trials")
                 sleep(0.5)
                 study = tuning.read_study(space, row.id)
@@ -62,8 +62,8 @@ def search(
 
 def _outcome(space: Workspace, study: tuning.Study, dataset: Any) -> dict[str, Any]:
     best, first = study.best, study.trials[0]
-    if best is None or first.reported is None or study.standing != "finished":
-        raise PlainError("The search did not finish.", f"It is {study.standing}.")
+    if best is None or first.reported is None or study.status != "finished":
+        raise PlainError("The search did not finish.", f"It is {study.status}.")
     truth = dataset.truth[dataset.candidates > 0]
     read = {
         one.number: tuning.trial_confidences(space, study.row.id, one.number)

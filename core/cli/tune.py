@@ -156,7 +156,7 @@ def _follow(space: Any, study_id: str, workers: int | None) -> None:
                 progress.update(
                     task, total=study.settings.n_trials, completed=study.n_done, facts=_facts(study)
                 )
-                if study.standing != "working":
+                if study.status != "working":
                     break
                 if halt.is_set():
                     tuning.stop(space, study_id)
@@ -164,7 +164,7 @@ def _follow(space: Any, study_id: str, workers: int | None) -> None:
                 sleep(POLL_SECONDS)
     finally:
         signal.signal(signal.SIGINT, before)
-    if study.standing == "interrupted":
+    if study.status == "interrupted":
         words = (space.studies.folder(study_id) / "worker.log").read_text(errors="replace")
         hint = f"Go on with: plain tune --resume {study_id}"
         raise PlainError("The search lost its processes.", words[-2000:], hint)
@@ -186,7 +186,7 @@ def _finish(space: Any, study_id: str, report: Path | None, as_json: bool) -> No
     best, default = study.best, next((t for t in study.finished if t.number == 0), None)
     facts = {
         "study": study.row.id,
-        "state": study.standing,
+        "state": study.status,
         "objective": study.settings.objective,
         "finished": len(study.finished),
         "pruned": study.n_done - len(study.finished),

@@ -1,4 +1,4 @@
-"""Thanks to you: what became of the cells between two runs, and which decisions did it."""
+"""What became of the cells between two runs, and which decisions did it."""
 
 from collections import Counter
 from dataclasses import dataclass

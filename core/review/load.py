@@ -36,7 +36,7 @@ def load_reviewer(
     )
 
 
-def thanks_to_you(workspace: Workspace, run: RunRow) -> Difference:
+def retraining_difference(workspace: Workspace, run: RunRow) -> Difference:
     """Return what a retraining with decisions changed: the run before without them, then it."""
     from core.runs.results import retrained_from
 

@@ -1,4 +1,4 @@
-"""Work in processes of their own: they outlive who started them and leave the screen quick."""
+"""Work in processes of their own: they outlive who started them and keep the screen responsive."""
 
 import ctypes
 import os

@@ -34,7 +34,7 @@ from core.tuning.space import StudySettings
 if TYPE_CHECKING:
     import optuna
 
-Standing = Literal["working", "finished", "stopped", "interrupted"]
+Status = Literal["working", "finished", "stopped", "interrupted"]
 TrialState = Literal["waiting", "running", "finished", "pruned", "failed"]
 
 HEARTBEAT_SECONDS = 10
@@ -74,7 +74,7 @@ class Study(NamedTuple):
 
     row: StudyRow
     settings: StudySettings
-    standing: Standing
+    status: Status
     trials: list[Trial]
 
     @property
@@ -122,7 +122,7 @@ def read_study(workspace: Workspace, study_id: str) -> Study:
     settings = StudySettings(**row.settings)
     opened = open_optuna(workspace, row)
     trials = [_trial(one) for one in opened.get_trials(deepcopy=False)]
-    return Study(row, settings, _standing(workspace, row, settings, opened, trials), trials)
+    return Study(row, settings, _status(workspace, row, settings, opened, trials), trials)
 
 
 def launch(workspace: Workspace, study_id: str, n_workers: int | None = None) -> None:
@@ -292,13 +292,13 @@ def has_budget(settings: StudySettings, trials: list[Trial]) -> bool:
     return not (enough or late)
 
 
-def _standing(
+def _status(
     workspace: Workspace,
     row: StudyRow,
     settings: StudySettings,
     opened: "optuna.Study",
     trials: list[Trial],
-) -> Standing:
+) -> Status:
     if n_workers_here(workspace, row.id) or _works_elsewhere(opened):
         return "working"
     done = [trial for trial in trials if trial.state != "running"]

@@ -118,8 +118,8 @@ class LoginGate:
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith("/api/"):
-            told = {"error": "Log in again: reload the page."}
-            return await _answer(send, 401, json.dumps(told), kind="application/json")
+            message = {"error": "Log in again: reload the page."}
+            return await _answer(send, 401, json.dumps(message), kind="application/json")
         if scope["method"] != "POST" or scope["path"] != "/login":
             return await _answer(send, 401, _form(""))
         if not _is_own(scope):
@@ -133,8 +133,8 @@ class LoginGate:
         client = (scope.get("client") or ("",))[0]
         is_right, wait = await self._try(given, password, groups(client, known if is_known else ""))
         if wait:
-            told = f"Too many wrong passwords. Try again in {wait} seconds."
-            return await _answer(send, 429, _form(told), [("retry-after", str(wait))])
+            message = f"Too many wrong passwords. Try again in {wait} seconds."
+            return await _answer(send, 429, _form(message), [("retry-after", str(wait))])
         if not is_right:
             return await _answer(send, 401, _form("This is not the password."))
         cookies = [self._login_cookie(scope, password)]
@@ -267,8 +267,8 @@ async def _answer(
     await send({"type": "http.response.body", "body": page.encode()})
 
 
-def _form(told: str) -> str:
-    return _PAGE.replace("TOLD", told)
+def _form(message: str) -> str:
+    return _PAGE.replace("MESSAGE", message)
 
 
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>PLAIN Studio</title>
@@ -285,4 +285,4 @@ p { margin: 0; min-height: 1.3em; color: #d08a3e; }
 </style><form method="post" action="/login"><h1>PLAIN Studio</h1>
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" autofocus>
-<button>Enter</button><p role="alert">TOLD</p></form></html>"""
+<button>Enter</button><p role="alert">MESSAGE</p></form></html>"""

@@ -251,10 +251,10 @@ def _run(address: dict[str, Any], password: PasswordFile | None) -> None:
     import streamlit as st
     from starlette.middleware import Middleware
 
-    from plain_app.server import readiness
+    from plain_app.server import preload
     from plain_app.server.routes import routes
 
-    readiness.is_served = True
+    preload.is_served = True
     guards = [Middleware(SecurityHeaders), Middleware(OwnPages), Middleware(BrowserCookie)]
     if password is not None:
         guards.append(Middleware(LoginGate, file=password))

@@ -113,9 +113,9 @@ def _told(name: str, token: str, browser: str, body: dict[str, Any]) -> dict[str
         raise RefusedError(422, str(error)) from error
 
 
-def _response(status: int, told: dict[str, Any]) -> Response:
+def _response(status: int, message: dict[str, Any]) -> Response:
     """Return JSON of ASCII alone: names in the data may hold half surrogate pairs."""
-    content = json.dumps(told, allow_nan=False, separators=(",", ":"))
+    content = json.dumps(message, allow_nan=False, separators=(",", ":"))
     return Response(content, status, media_type="application/json")
 
 

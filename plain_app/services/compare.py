@@ -90,12 +90,12 @@ def subject(key: str) -> Subject | None:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _run(folder: str, key: str) -> Subject | None:
     results = explore.explored(key)
-    told = runs.story(key).epochs
+    epochs = runs.events(key).epochs
     curves: dict[str, Curve] = {
-        "loss": [(one.epoch, one.loss) for one in told],
-        "entropy": [(one.epoch, one.entropy) for one in told],
-        "cells that changed sides": [(one.epoch, one.cells_changed) for one in told],
-        "AUC": [(one.epoch, one.metrics["auc"]) for one in told if one.metrics],
+        "loss": [(one.epoch, one.loss) for one in epochs],
+        "entropy": [(one.epoch, one.entropy) for one in epochs],
+        "cells that changed sides": [(one.epoch, one.cells_changed) for one in epochs],
+        "AUC": [(one.epoch, one.metrics["auc"]) for one in epochs if one.metrics],
     }
     cells = results.confidences[results.dataset.candidates > 0]
     return Subject(key, runs.title(results.run), results.run.config, cells, curves)

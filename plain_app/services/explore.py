@@ -221,7 +221,7 @@ def _explored(folder: str, run_id: str, version: str) -> Explored:
     )
 
 
-def standing_verdicts(results: Explored) -> dict[tuple[int, int], str]:
+def current_verdicts(results: Explored) -> dict[tuple[int, int], str]:
     """Return what was decided, by (row, label)."""
     column = {name: at for at, name in enumerate(results.dataset.label_names)}
     return {
@@ -237,7 +237,7 @@ def verdicts_on(results: Explored, row: int) -> dict[str, str]:
     if not stored:
         return {}
     column = dict(enumerate(results.dataset.label_names))
-    found = standing_verdicts(results).items()
+    found = current_verdicts(results).items()
     return {column[label]: verdict for (at, label), verdict in found if at == row}
 
 

@@ -80,7 +80,7 @@ class Agreement(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Desk:
+class LensData:
     """All of an ended run that the lens needs. Shared by all sessions: read only."""
 
     run: RunRow
@@ -152,7 +152,7 @@ class Seen(NamedTuple):
     agreed: Agreement | None
 
 
-def neighbors_standing(run_id: str) -> Literal["there", "working", "failed", "given"]:
+def neighbors_status(run_id: str) -> Literal["there", "working", "failed", "given"]:
     """Have more neighbours searched unless that was done; tell how it stands."""
     space = workspace()
     folder = space.runs.folder(run_id)
@@ -166,14 +166,14 @@ def neighbors_standing(run_id: str) -> Literal["there", "working", "failed", "gi
     return "working" if _searches[folder].poll() is None else "failed"
 
 
-def desk(run_id: str) -> Desk:
+def lens_data(run_id: str) -> LensData:
     """Return what the lens needs of an ended run."""
     has_neighbors = (workspace().runs.folder(run_id) / "neighbors.npz").exists()
-    return _desk(str(workspace().folder), run_id, has_neighbors)
+    return _lens_data(str(workspace().folder), run_id, has_neighbors)
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
+def _lens_data(folder: str, run_id: str, has_neighbors: bool) -> LensData:
     results = explore.explored(run_id)
     config = results.run.config
     lens = Lens(
@@ -186,11 +186,11 @@ def _desk(folder: str, run_id: str, has_neighbors: bool) -> Desk:
         results.dataset.votes,
         results.level,
     )
-    return Desk(results.run, results, lens, _stops(config, lens.neighbors))
+    return LensData(results.run, results, lens, _stops(config, lens.neighbors))
 
 
-def panel(at: Desk, places: Places) -> list[Slider]:
-    """Return the sliders, standing where `places` says, else as in the run."""
+def panel(at: LensData, places: Places) -> list[Slider]:
+    """Return the sliders, where `places` says, else as in the run."""
     sliders = []
     for name, values in at.stops.items():
         own = at.own[name]
@@ -205,7 +205,7 @@ def panel(at: Desk, places: Places) -> list[Slider]:
 _CUT_HELP = "Confidences from here on keep a candidate."
 
 
-def see(at: Desk, places: Places) -> Seen:
+def see(at: LensData, places: Places) -> Seen:
     """Look at a run through other settings.
 
     Raises
@@ -223,17 +223,21 @@ def see(at: Desk, places: Places) -> Seen:
     return Seen(config, cut, before, after, effect, agreed[0], agreed[1])
 
 
-def sweep(at: Desk, places: Places, name: str, row: int) -> SweepPoints:
-    """Return one instance's candidates at every stop of a setting, all else standing."""
+def sweep(at: LensData, places: Places, name: str, row: int) -> SweepPoints:
+    """Return one instance's candidates at every stop of a setting, all else as it is."""
     key = (str(workspace().folder), at.run.id, len(at.stops["k"]))  # more with neighbours
     return _sweep(at, key, tuple(sorted(places.items())), name, row)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _sweep(
-    _at: Desk, key: tuple[str, str, int], standing: tuple[tuple[str, int], ...], name: str, row: int
+    _at: LensData,
+    key: tuple[str, str, int],
+    placed: tuple[tuple[str, int], ...],
+    name: str,
+    row: int,
 ) -> SweepPoints:
-    at, places = _at, dict(standing)
+    at, places = _at, dict(placed)
     candidates = np.flatnonzero(at.results.dataset.candidates[row])
     slider = next(one for one in panel(at, places) if one.name == name)
     stops, lines, here = list[str](), list[Any](), 0
@@ -246,7 +250,7 @@ def _sweep(
     return sweep_points(slider.label, stops, here, values, names)
 
 
-def agreement_along(at: Desk, places: Places, name: str) -> SweepPoints | None:
+def agreement_along(at: LensData, places: Places, name: str) -> SweepPoints | None:
     """Return how well each stop of a setting agrees with the decisions; none without any."""
     verdicts = _verdicts(at)
     if not len(verdicts.rows):
@@ -287,17 +291,17 @@ def _text(value: Any) -> str:
     return "converged" if value is None else f"{value:.4g}"
 
 
-def _verdicts(at: Desk) -> Verdicts:
+def _verdicts(at: LensData) -> Verdicts:
     count = workspace().decisions.count(at.run.fingerprint)
     return _read_verdicts(at, str(workspace().folder), at.run.id, count)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _read_verdicts(_at: Desk, folder: str, run_id: str, count: int) -> Verdicts:
+def _read_verdicts(_at: LensData, folder: str, run_id: str, count: int) -> Verdicts:
     return read_verdicts(workspace(), _at.results.dataset)
 
 
-def _agreement(at: Desk, verdicts: Verdicts, cells: Any, cut: float) -> Agreement:
+def _agreement(at: LensData, verdicts: Verdicts, cells: Any, cut: float) -> Agreement:
     numbers = verdicts.rows * at.results.dataset.n_labels + verdicts.labels
     chosen = cells[np.searchsorted(at.cell_numbers, numbers)]
     share = float(((chosen >= cut) == verdicts.kept).mean())

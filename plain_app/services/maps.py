@@ -19,7 +19,7 @@ from core.runs import processes as background
 from core.store import files
 from plain_app.charts import instance_map as charts
 from plain_app.charts.instance_map import Colouring, Places
-from plain_app.services.explore import Explored, Matrix, Rows, standing_verdicts
+from plain_app.services.explore import Explored, Matrix, Rows, current_verdicts
 from plain_app.services.workspace import workspace
 
 _layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
@@ -110,7 +110,7 @@ def _packed_colours(
     epoch: int | None,
     revision: str,
 ) -> bytes:
-    verdicts = standing_verdicts(_results) if colour.kind == "decision" else {}
+    verdicts = current_verdicts(_results) if colour.kind == "decision" else {}
     classes = colouring(_results, colour, epoch, verdicts)
     return charts.pack_colours(classes, revision, f"{_results.run.id} {layout}")
 

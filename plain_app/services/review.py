@@ -37,7 +37,7 @@ _KEY = re.compile(r"[0-9a-f]{16}")
 SPARE = 600  # questions ranked beside those on desks: enough for twenty people who sit down at once
 
 
-class Standing(NamedTuple):
+class Progress(NamedTuple):
     """How far a review is."""
 
     n_cells: int
@@ -197,11 +197,11 @@ def _studied(folder: str, run_id: str) -> str:
     return f"{path} {path.stat().st_mtime_ns}" if path else ""
 
 
-def standing(run_id: str) -> Standing:
+def progress(run_id: str) -> Progress:
     """Return how far the review of a run is."""
     found = board(run_id)
     offered = found.reviewer.offered
-    return Standing(
+    return Progress(
         n_cells=int(offered.sum()),
         n_decided=int((offered & ~np.isnan(found.reviewer.decided)).sum()),
         n_settled=found.n_settled,

@@ -23,7 +23,7 @@ from core.store import RunRow, RunState
 from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
 
-Standing = Literal["queued", "running", "paused", "finished", "stopped", "failed", "interrupted"]
+Status = Literal["queued", "running", "paused", "finished", "stopped", "failed", "interrupted"]
 FIELDS: Mapping[str, Any] = {
     name: field
     for name, field in PlainConfig.model_json_schema()["properties"].items()
@@ -31,7 +31,7 @@ FIELDS: Mapping[str, Any] = {
 }
 """The settings of a run by name: type, range, symbol and description of each."""
 
-HELD: tuple[Standing, ...] = ("queued", "running", "paused")
+HELD: tuple[Status, ...] = ("queued", "running", "paused")
 
 
 class Cells(NamedTuple):
@@ -43,8 +43,8 @@ class Cells(NamedTuple):
     labels: tuple[str, ...]
 
 
-class Story(NamedTuple):
-    """What a run has told so far."""
+class RunEvents(NamedTuple):
+    """The events of a run so far, by kind."""
 
     started: RunStarted | None
     graphs: GraphsBuilt | None
@@ -72,7 +72,7 @@ def get(run_id: str) -> RunRow:
     return workspace().runs.get(run_id)
 
 
-def standing(run: RunRow) -> Standing:
+def status(run: RunRow) -> Status:
     """Return the run's state, or that it lost its process."""
     if worker.is_interrupted(workspace(), run):
         return "interrupted"
@@ -167,7 +167,7 @@ def retrained_from(run_id: str) -> RunRow | None:
 
 def resume(run_id: str) -> None:
     """Let a paused or interrupted run go on."""
-    if standing(get(run_id)) == "interrupted":
+    if status(get(run_id)) == "interrupted":
         worker.launch(workspace(), run_id)
     else:
         workspace().runs.command(run_id, "resume")
@@ -194,7 +194,7 @@ def rename(run_id: str, name: str, note: str) -> None:
 
 def delete(run_id: str) -> None:
     """Hide a run; one that lost its process is ended first."""
-    if standing(get(run_id)) == "interrupted":
+    if status(get(run_id)) == "interrupted":
         worker.stop(workspace(), run_id)
     workspace().runs.delete(run_id)
 
@@ -208,10 +208,10 @@ def title(run: RunRow) -> str:
     return f"{run.name or 'run'} · {run.id[-6:]}"
 
 
-def story(run_id: str) -> Story:
-    """Return what a run told, sorted by kind."""
+def events(run_id: str) -> RunEvents:
+    """Return the events of a run by kind."""
     events = _log(str(workspace().folder), run_id).read()
-    return Story(
+    return RunEvents(
         next((one for one in events if isinstance(one, RunStarted)), None),
         next((one for one in events if isinstance(one, GraphsBuilt)), None),
         [one for one in events if isinstance(one, EpochRecord)],
@@ -236,16 +236,16 @@ def seconds_left(run: RunRow, epochs: list[EpochRecord]) -> float | None:
 def known_pace(fingerprint: str) -> float | None:
     """Return the seconds per epoch of the last run on this data, if there is one."""
     for run in list_runs(fingerprint):
-        epochs = story(run.id).epochs
+        epochs = events(run.id).epochs
         if epochs:
             return sum(sum(one.seconds.values()) for one in epochs) / len(epochs)
     return None
 
 
-def stage_seconds(told: Story) -> dict[str, float]:
+def stage_seconds(events: RunEvents) -> dict[str, float]:
     """Return how long each stage took so far."""
-    spent = {} if told.graphs is None else {"graphs": told.graphs.seconds}
-    for record in told.epochs:
+    spent = {} if events.graphs is None else {"graphs": events.graphs.seconds}
+    for record in events.epochs:
         for stage, seconds in record.seconds.items():
             spent[stage] = spent.get(stage, 0.0) + seconds
     return spent

@@ -29,7 +29,7 @@ from core.review import (
     remaining_false,
     self_agreement,
 )
-from core.review.load import thanks_to_you
+from core.review.load import retraining_difference
 from core.store import Decision, LabelChange
 from plain_app.services.review import Board, board
 from plain_app.services.workspace import workspace
@@ -228,7 +228,7 @@ def n_resolved(fingerprint: str, annotator: str) -> int:
 # ------------------------------------------------------------------------------------ retraining
 
 
-class Thanks(NamedTuple):
+class RetrainingEffect(NamedTuple):
     """What a retraining with decisions changed, against the run before without them."""
 
     n_settled: int
@@ -240,16 +240,18 @@ class Thanks(NamedTuple):
     credit: pd.DataFrame
 
 
-def thanks(run_id: str) -> Thanks:
-    """Return what people's decisions brought to a run that was retrained with them."""
+def retraining_effect(run_id: str) -> RetrainingEffect:
+    """Return what people's decisions changed in a run that was retrained with them."""
     fingerprint = workspace().runs.get(run_id).fingerprint
-    return _thanks(str(workspace().folder), run_id, workspace().decisions.count(fingerprint))
+    return _retraining_effect(
+        str(workspace().folder), run_id, workspace().decisions.count(fingerprint)
+    )
 
 
 @st.cache_resource(max_entries=4, show_spinner="Comparing with the run before …")
-def _thanks(folder: str, run_id: str, n_decisions: int) -> Thanks:
+def _retraining_effect(folder: str, run_id: str, n_decisions: int) -> RetrainingEffect:
     run = workspace().runs.get(run_id)
-    found = thanks_to_you(workspace(), run)
+    found = retraining_difference(workspace(), run)
     dataset = board(run_id).results.dataset
 
     def name(cell: tuple[int, int] | None) -> str:
@@ -262,7 +264,7 @@ def _thanks(folder: str, run_id: str, n_decisions: int) -> Thanks:
         for i, j in listed[:MAX_LISTED]
     ]
     credit = [(name(cell), count) for cell, count in found.credit[:MAX_LISTED]]
-    return Thanks(
+    return RetrainingEffect(
         len(found.settled),
         len(found.flipped),
         len(found.opened),

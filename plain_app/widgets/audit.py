@@ -68,7 +68,7 @@ def on_usual() -> None:
 
 
 def draw_habits(run: RunRow, annotator: str) -> None:
-    """Tell a person kindly whose answers are those at hand more often than these can be right."""
+    """Tell a person whose answers are those at hand more often than these can be right."""
     for one in trust.habits(run.id, annotator)[:1]:
         with st.container(horizontal=True, vertical_alignment="center", key="review.habit"):
             with st.container(width="stretch"):

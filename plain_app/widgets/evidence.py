@@ -20,11 +20,11 @@ def draw_evidence(
     key: str,
     on_open: Callable[[str], None] | None = None,
 ) -> None:
-    """Draw the evidence of one cell; `on_open` is told which instance that voted to open."""
+    """Draw the evidence of one cell; `on_open` is called with the voter to open."""
     points = evidence(results, row, label)
-    told = _sum(points, bool(results.dataset.candidates[row, label]))
-    st.echarts_chart(evidence_option(points), height=CHART, key=f"{key}.terms", alt=told)
-    st.caption(told)
+    sentence = _sum(points, bool(results.dataset.candidates[row, label]))
+    st.echarts_chart(evidence_option(points), height=CHART, key=f"{key}.terms", alt=sentence)
+    st.caption(sentence)
     said = source_evidence(results, row, label)
     if said is not None:
         _draw_sources(said, f"{key}.sources")

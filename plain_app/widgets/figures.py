@@ -43,9 +43,9 @@ def text_caption(text: str) -> None:
     st.caption(re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text))
 
 
-def state_badge(standing: str) -> None:
+def state_badge(status: str) -> None:
     """Draw a run's state."""
-    st.badge(standing, color=COLOURS.get(standing, "gray"))
+    st.badge(status, color=COLOURS.get(status, "gray"))
 
 
 def duration(seconds: float | None) -> str:

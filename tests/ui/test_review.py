@@ -9,7 +9,7 @@ from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.store import Decision
-from plain_app.server import readiness
+from plain_app.server import preload
 from plain_app.services import review
 from plain_app.views.review.parts import PARTS
 
@@ -161,7 +161,7 @@ def test_disagreements_are_adjudicated(stage, open_review):
 def test_a_run_prepared_in_a_quiet_moment_needs_nothing_made_when_it_is_opened(
     stage, open_review, monkeypatch
 ):
-    readiness.get_ready([stage.run_id, "nobody"])
+    preload.preload([stage.run_id, "nobody"])
     monkeypatch.setattr(review, "Reviewer", None)
     app = open_review()
     assert not app.exception

@@ -54,7 +54,7 @@ def search_page(open_app, study_id: str = ""):
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("part", ["Lens", "Search"])
 def test_every_state_draws(stage, open_app, monkeypatch, state, part):
-    monkeypatch.setattr(lens, "neighbors_standing", lambda *_: "failed")
+    monkeypatch.setattr(lens, "neighbors_status", lambda *_: "failed")
     stage.set(state)
     app = open_app("tune")
     if state != "empty":
@@ -74,7 +74,7 @@ def test_a_moved_slider_shows_what_changes_and_which(ready, open_app):
     app.session_state["tune.places"] = (ready.run_id, {"threshold": 40})
     app.run()
     assert not app.exception
-    seen = lens.see(lens.desk(ready.run_id), {"threshold": 40})
+    seen = lens.see(lens.lens_data(ready.run_id), {"threshold": 40})
     assert figures(app)["change sides"] == f"{len(seen.effect.changed):,}" != "0"
     table = app.dataframe(key="tune.cells").value
     assert len(table) == min(40, len(seen.effect.changed))
@@ -96,7 +96,7 @@ def test_a_chosen_row_or_a_written_id_is_shown_along_the_setting(ready, open_app
 
 def test_settings_that_do_not_go_together_are_refused_beside_the_sliders(ready, open_app):
     app = open_app("tune")
-    last = {name: len(stops) - 1 for name, stops in lens.desk(ready.run_id).stops.items()}
+    last = {name: len(stops) - 1 for name, stops in lens.lens_data(ready.run_id).stops.items()}
     app.session_state["tune.places"] = (ready.run_id, last | {"n_steps": 3})
     app.run()
     assert not app.exception
@@ -125,7 +125,7 @@ def test_a_run_starts_from_the_lens(ready, open_app, monkeypatch):
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
     monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
     app = open_app("tune")
-    stops = lens.desk(ready.run_id).stops
+    stops = lens.lens_data(ready.run_id).stops
     app.session_state["tune.places"] = (ready.run_id, {"k": 20, "alpha": 5})
     app.run()
     app.button(key="tune.run").click().run()
@@ -141,7 +141,7 @@ def test_the_lens_is_saved_as_a_preset_of_the_workspace(ready, open_app):
     app.text_input(key="tune.preset").set_value("mine").run()
     app.button(key="tune.save_preset").click().run()
     assert not app.exception
-    assert ready.space.preset("mine").k == lens.desk(ready.run_id).stops["k"][20]
+    assert ready.space.preset("mine").k == lens.lens_data(ready.run_id).stops["k"][20]
     app.session_state["frame.run"] = ""
     app.switch_page("views/train/page.py").run()
     assert "mine" in app.segmented_control(key="train.preset").options

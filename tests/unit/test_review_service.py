@@ -154,15 +154,15 @@ def test_a_second_person_is_asked_the_same_when_overlap_is_asked_for(space, clai
 
 
 def test_decisions_settle_and_undoing_them_opens_again(space, claims, demo):
-    before = review.standing(claims.run_id)
+    before = review.progress(claims.run_id)
     items = desk.questions(claims, {"order": "doubtful"})["items"]
     sent = [decision(one, at) for one in items for at in range(len(one["cells"]))]
     desk.save(claims, {"decisions": sent[:150]})
-    after = review.standing(claims.run_id)
+    after = review.progress(claims.run_id)
     assert after.n_decided == 150
     assert after.annotators == {"ann": 150}
     space.decisions.undo(review.recent(claims.fingerprint, "ann"), "ann")
-    assert review.standing(claims.run_id) == before
+    assert review.progress(claims.run_id) == before
 
 
 def test_same_question_is_one_label_and_near_instances(space, claims, demo):
@@ -477,7 +477,7 @@ def test_who_follows_every_proposal_is_told_and_settles_little(space, claims):
     assert found
     assert "blind mode" in found[0].sentence
     assert trust.habits(claims.run_id, "bob") == []
-    assert review.standing(claims.run_id).n_settled <= 5
+    assert review.progress(claims.run_id).n_settled <= 5
     assert trust.resolvable(claims.run_id, 0.95, "keep").cut is None
 
 

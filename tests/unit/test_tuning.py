@@ -126,7 +126,7 @@ def test_every_objective_finishes_its_trials(space, demo, fingerprint, objective
     row = tuning.create_study(space, fingerprint, settings)
     work(space, row.id)
     study = tuning.read_study(space, row.id)
-    assert (study.standing, study.n_done) == ("finished", 3)
+    assert (study.status, study.n_done) == ("finished", 3)
     assert study.best.value == max(one.value for one in study.finished)
     for trial in study.finished:
         assert 0 < trial.value <= 1
@@ -168,7 +168,7 @@ def test_a_time_budget_ends_the_study(space, fingerprint):
     row = tuning.create_study(space, fingerprint, settings)
     work(space, row.id)
     study = tuning.read_study(space, row.id)
-    assert study.standing == "finished"
+    assert study.status == "finished"
     assert study.n_done >= 1
 
 
@@ -180,9 +180,9 @@ def test_a_killed_study_goes_on_and_loses_no_finished_trial(space, fingerprint):
     os.kill(studies._children[-1].pid, signal.SIGKILL)
     studies._children[-1].wait()
     killed = tuning.read_study(space, row.id)
-    assert killed.standing == "interrupted"
+    assert killed.status == "interrupted"
     tuning.launch(space, row.id)
-    after = settle(space, row.id, lambda one: one.standing == "finished")
+    after = settle(space, row.id, lambda one: one.status == "finished")
     assert after.n_done == len(after.finished) == 5
     kept = {one.number: one for one in after.trials}
     assert all(kept[one.number] == one for one in before.finished)
@@ -205,8 +205,8 @@ def test_a_stopped_study_ends_soon_and_can_go_on(space, fingerprint):
     tuning.launch(space, row.id)
     settle(space, row.id, has_running)
     tuning.stop(space, row.id)
-    study = settle(space, row.id, lambda one: one.standing != "working")
-    assert study.standing == "stopped"
+    study = settle(space, row.id, lambda one: one.status != "working")
+    assert study.status == "stopped"
     assert study.n_done == 0
     waiting = [one for one in study.trials if one.state == "waiting"]
     assert waiting  # what was at work is tried again
@@ -217,7 +217,7 @@ def test_two_workers_keep_the_budget_to_the_trial(space, fingerprint):
     settings = StudySettings(base=FAST, n_trials=7, n_workers=2)
     row = tuning.create_study(space, fingerprint, settings)
     tuning.launch(space, row.id)
-    study = settle(space, row.id, lambda one: one.standing == "finished")
+    study = settle(space, row.id, lambda one: one.status == "finished")
     assert study.n_done == len(study.trials) == 7
 
 
@@ -247,7 +247,7 @@ def test_a_study_is_shared_through_postgresql(tmp_path, postgres_url, monkeypatc
     monkeypatch.setattr(studies, "host", lambda: "there")
     work(there, row.id)
     study = tuning.read_study(here, row.id)
-    assert (study.standing, study.n_done) == ("finished", 4)
+    assert (study.status, study.n_done) == ("finished", 4)
     assert tuning.kept_shares(here, row.id).size == 0  # the arrays are on the other machine
     assert tuning.kept_shares(there, row.id).size == int(demo.candidates.sum())
     here.close()

@@ -9,7 +9,7 @@ import pytest
 from real_runs import assert_same_results, kill, kill_all, queue, results, wait
 
 from core.errors import StoreError
-from core.review.load import thanks_to_you
+from core.review.load import retraining_difference
 from core.runs import processes as background
 from core.runs import worker
 from core.runs.results import confidence_history, give_graphs, load_graphs, retrained_from
@@ -236,10 +236,10 @@ def test_a_reviewed_run_is_retrained_from_its_weights_with_the_decisions(workspa
     _, before, _ = results(workspace, run)
     _, after, _ = results(workspace, warm)
     assert after[rejected].mean() < before[rejected].mean()
-    found = thanks_to_you(workspace, ended)
+    found = retraining_difference(workspace, ended)
     assert found.settled
     with pytest.raises(StoreError, match="began anew"):
-        thanks_to_you(workspace, workspace.runs.get(run.id))
+        retraining_difference(workspace, workspace.runs.get(run.id))
 
 
 def test_a_run_without_results_cannot_be_retrained(workspace, demo):

@@ -115,7 +115,7 @@ def _draw(fingerprint: str, keys: list[str]) -> None:
     found = compare.disagreement(fingerprint, subjects)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        _draw_standing(fingerprint, subjects, names, found)
+        _draw_figures(fingerprint, subjects, names, found)
     with right:
         _draw_settings(subjects, names)
     _draw_curves(subjects, names)
@@ -127,7 +127,7 @@ def _letters(subjects: list[Subject]) -> list[str]:
     return [chr(ord("A") + at) for at in range(len(subjects))]
 
 
-def _draw_standing(
+def _draw_figures(
     fingerprint: str, subjects: list[Subject], names: list[str], found: DisagreementPoints
 ) -> None:
     rows = []
@@ -146,11 +146,11 @@ def _draw_standing(
         }
         rows.append({**row, "open": _address(one)})
     table = pd.DataFrame(rows).dropna(axis=1, how="all")
-    st.markdown("**How they stand**")
+    st.markdown("**Figures**")
     scores = dict.fromkeys(("AUC on decisions", "AUC on truth", "F1"), ".4f")
     apart = {f"≠ {name}": ",.0f" for name in names}
     kinds = {"agrees, %": ".1f", "open": "link", **scores, **apart}
-    cell_table(table, "compare.standing", 270, kinds)
+    cell_table(table, "compare.figures", 270, kinds)
 
 
 def _address(one: Subject) -> str:

@@ -118,8 +118,8 @@ def _edge(results: Explored) -> None:
     b = right.selectbox("beside", places, format_func=names.__getitem__, key="explore.edge_b")
     rows = explore.offered_together(results, a, b)
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = f"{counted(len(rows), 'instance')} with both offered"
-        st.caption(told + listed(len(rows), explore.MAX_LISTED))
+        count = f"{counted(len(rows), 'instance')} with both offered"
+        st.caption(count + listed(len(rows), explore.MAX_LISTED))
         ids = results.dataset.ids
         open_in_review(lambda: [ids[row] for row in rows], "explore.review_edge")
     instance_rows(results, rows, "explore.behind")

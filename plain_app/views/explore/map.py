@@ -105,14 +105,14 @@ def _draw_epoch(results: Explored, kind: Kind) -> int | None:
 @st.fragment(run_every=POLL_SECONDS)
 def _await_umap(run_id: str) -> None:
     """Say that the better layout is on its way, and show it when it is there."""
-    standing = maps.start_layout(run_id)
-    if standing == "there":
+    status = maps.start_layout(run_id)
+    if status == "there":
         st.rerun()
     notes = {
         "working": "Laid out by PCA. UMAP is being computed and appears here by itself.",
         "failed": "Laid out by PCA. UMAP could not be computed; layout.log of the run says why.",
     }
-    st.caption(notes[standing])
+    st.caption(notes[status])
 
 
 def _draw_selected(results: Explored, epoch: int | None) -> None:
@@ -122,8 +122,8 @@ def _draw_selected(results: Explored, epoch: int | None) -> None:
         return
     rows = maps.inside(run_id, lasso)
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = f"{counted(len(rows), 'instance')} selected"
-        st.caption(told + listed(len(rows), explore.MAX_LISTED))
+        count = f"{counted(len(rows), 'instance')} selected"
+        st.caption(count + listed(len(rows), explore.MAX_LISTED))
         st.button("Clear", key="explore.clear", type="tertiary", on_click=on_clear)
         ids = results.dataset.ids
         open_in_review(lambda: [ids[row] for row in rows], "explore.review_lasso")

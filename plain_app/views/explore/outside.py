@@ -29,8 +29,8 @@ def draw_outside(run_id: str) -> None:
 def _outside_table(results: Explored, found: explore.Outside) -> None:
     ids, names = results.dataset.ids, results.dataset.label_names
     with st.container(horizontal=True, vertical_alignment="center"):
-        told = f"{counted(found.total, 'label')} strongly supported though never offered"
-        st.caption(told + listed(found.total, explore.MAX_LISTED))
+        count = f"{counted(found.total, 'label')} strongly supported though never offered"
+        st.caption(count + listed(found.total, explore.MAX_LISTED))
         rows = dict.fromkeys(found.rows.tolist())
         open_in_review(lambda: [ids[row] for row in rows], "explore.review_outside")
     if not found.total:

@@ -134,9 +134,9 @@ def _draw_figures(made: Outcome) -> None:
         Figure("recall ≈", _rate(found.recall), "Expected: of the true candidates, those kept"),
     ]
     if found.true_precision is not None:
-        told = f"{found.true_precision:.2f} / {found.true_recall:.2f}"
+        rates = f"{found.true_precision:.2f} / {found.true_recall:.2f}"
         figures.append(
-            Figure("true P / R", told, "Precision and recall; the data came with the truth")
+            Figure("true P / R", rates, "Precision and recall; the data came with the truth")
         )
     figure_row(figures, "export.figures")
 
@@ -205,8 +205,8 @@ def _draw_file(made: Outcome) -> None:
                     _draw_folder(made, name, format_)
         with st.popover("Provenance", key="export.provenance", on_change="rerun") as box:
             if box.open:
-                told = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
-                st.code(told, language=None, height=360)
+                record = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
+                st.code(record, language=None, height=360)
     _draw_written()
     with error_guard("export.preview"):
         for file, begins in export.preview(made, name, format_, per_item=per_item):
@@ -228,12 +228,12 @@ def _draw_folder(made: Outcome, name: str, format_: str) -> None:
 
 
 def _draw_written() -> None:
-    told = state.recall("export.told")
-    if isinstance(told, str):
+    written = state.recall("export.written")
+    if isinstance(written, str):
         st.success("Written, with its record beside it:", icon=":material/check:")
-        st.text(told)
-    elif told is not None:
-        show_error(PlainError(*told), "export.refused")
+        st.text(written)
+    elif written is not None:
+        show_error(PlainError(*written), "export.refused")
 
 
 def on_write(made: Outcome, name: str, format_: str) -> None:
@@ -244,9 +244,9 @@ def on_write(made: Outcome, name: str, format_: str) -> None:
     try:
         written = export.write_below(made, folder, name, format_, force=force, per_item=per_item)
     except PlainError as error:
-        state.remember("export.told", (error.title, error.detail, error.hint))
+        state.remember("export.written", (error.title, error.detail, error.hint))
     else:
-        state.remember("export.told", str(written))
+        state.remember("export.written", str(written))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ MAX_ROWS = 200
 
 def _draw_settled(run: RunRow, annotator: str) -> None:
     """Say what decisions settled, list it, and offer to take this sitting back."""
-    now = review.standing(run.id)
+    now = review.progress(run.id)
     figure_row(
         [
             Figure("decided", f"{now.n_decided:,}", "Candidate cells that people decided"),
@@ -72,8 +72,8 @@ def _draw_recent(run: RunRow, annotator: str) -> None:
 
 def on_undo(made: list[Decision], count: int, annotator: str) -> None:
     """Take back the last so many answers; what they settled is open again by itself."""
-    doomed = [one for batch in review.batches(made)[:count] for one in batch]
-    workspace().decisions.undo(doomed, annotator)
+    undone = [one for batch in review.batches(made)[:count] for one in batch]
+    workspace().decisions.undo(undone, annotator)
 
 
 def _draw_why(run: RunRow, annotator: str) -> None:

@@ -211,8 +211,8 @@ def _about(verdict: str, found: AutoResolve) -> str:
 
 
 def draw_retrain(run: RunRow, annotator: str) -> None:
-    """Offer to train on with the decisions, and say what that brought when it has ended."""
-    count = review.standing(run.id).n_decided
+    """Offer to train on with the decisions, and say what that changed when it has ended."""
+    count = review.progress(run.id).n_decided
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
             f"Retrain with {count:,} decisions",
@@ -230,7 +230,7 @@ def draw_retrain(run: RunRow, annotator: str) -> None:
         _draw_retraining(new)
     before = runs.retrained_from(run.id)
     if before is not None:
-        _draw_thanks(run, before)
+        _draw_retraining_effect(run, before)
 
 
 def on_retrain(run_id: str) -> None:
@@ -248,10 +248,10 @@ def _draw_retraining(run_id: str) -> None:
     runs.tend()
     new = runs.get(run_id)
     with st.container(horizontal=True, vertical_alignment="center", key="review.retraining"):
-        state_badge(runs.standing(new))
+        state_badge(runs.status(new))
         st.caption(f"epoch {new.epoch} of {new.config.epochs}")
         if new.state.is_ended and new.epoch:
-            text = "Review with it, and see what you brought"
+            text = "Review with it, and see what changed"
             if st.button(text, key="review.take", on_click=on_take, args=(run_id,)):
                 st.rerun()  # the frame too
 
@@ -262,9 +262,9 @@ def on_take(run_id: str) -> None:
     state.forget("review.retrained")
 
 
-def _draw_thanks(run: RunRow, before: RunRow) -> None:
-    found = trust.thanks(run.id)
-    st.caption(f"Thanks to you, against {before.id} without any decision:")
+def _draw_retraining_effect(run: RunRow, before: RunRow) -> None:
+    found = trust.retraining_effect(run.id)
+    st.caption(f"What decisions changed, against {before.id} without them:")
     figure_row(
         [
             Figure("settled", f"{found.n_settled:,}", "Need not be asked any more"),
@@ -273,10 +273,10 @@ def _draw_thanks(run: RunRow, before: RunRow) -> None:
             Figure("open before", f"{found.n_open_before:,}"),
             Figure("open now", f"{found.n_open_after:,}"),
         ],
-        "review.thanks",
+        "review.effect",
     )
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        cell_table(found.cells, "review.thanks_cells", 240)
+        cell_table(found.cells, "review.effect_cells", 240)
     with right:
         cell_table(found.credit, "review.credit", 240)

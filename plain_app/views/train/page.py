@@ -10,7 +10,7 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts.meanings import Sizes
 from plain_app.services import runs
-from plain_app.services.runs import FIELDS, Standing, Story
+from plain_app.services.runs import FIELDS, RunEvents, Status
 from plain_app.services.workspace import list_datasets
 from plain_app.views.train.method import (
     chosen_method,
@@ -18,7 +18,7 @@ from plain_app.views.train.method import (
     draw_method_form,
     method_form_config,
 )
-from plain_app.views.train.run_list import draw_runs, draw_undo, on_delete, told_later
+from plain_app.views.train.run_list import draw_runs, draw_undo, on_delete, refusal_as_toast
 from plain_app.views.train.sections import CHART, SECTIONS, draw_section, sections
 from plain_app.views.train.settings import (
     draw_field,
@@ -156,7 +156,7 @@ def on_start(fingerprint: str) -> None:
 def _draw_run(run_id: str) -> None:
     with error_guard("train.run"):
         run = runs.get(run_id)
-        is_live = runs.standing(run) in runs.HELD
+        is_live = runs.status(run) in runs.HELD
         _draw_head(run)
         every = TICK_SECONDS if is_live else None
         st.fragment(_draw_live, run_every=every)(run_id, is_live)
@@ -190,43 +190,43 @@ def _draw_live(run_id: str, was_live: bool) -> None:
     """Draw what changes while a run is at work; once a second then, else only when asked."""
     with error_guard("train.live"):
         run = runs.get(run_id)
-        standing = runs.standing(run)
-        if standing == "queued":
+        status = runs.status(run)
+        if status == "queued":
             runs.tend()
-        if was_live != (standing in runs.HELD):
+        if was_live != (status in runs.HELD):
             runs.tend()
             st.rerun()  # the clock of this fragment starts or stops
-        told = runs.story(run_id)
-        _draw_progress(run, standing, told)
+        events = runs.events(run_id)
+        _draw_progress(run, status, events)
         with st.container():  # places of their own: what follows stays where it is
-            _draw_ending(run, standing)
+            _draw_ending(run, status)
         with st.container():
             draw_audit_offer(run)
         if runs.lost_files(run) is not None:
-            return draw_section(next(iter(SECTIONS)), run, told)  # the curves need no files
+            return draw_section(next(iter(SECTIONS)), run, events)  # the curves need no files
         shown = sections(run)
         key = "train.section" if shown == list(SECTIONS) else "train.section_at_once"
         section = tab_bar("Show", shown, key)
         with st.container():
-            if not told.epochs:
-                return _draw_waiting(run, standing)
-            return draw_section(section, run, told)
+            if not events.epochs:
+                return _draw_waiting(run, status)
+            return draw_section(section, run, events)
 
 
-def _draw_progress(run: RunRow, standing: Standing, told: Story) -> None:
+def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.bar"):
-        state_badge(standing)
-        share = 1.0 if standing == "finished" else min(1.0, run.epoch / run.config.epochs)
-        st.progress(share, text=_progress_text(run, told))
-        _draw_controls(run, standing)
-    spent = runs.stage_seconds(told)
-    last = told.epochs[-1] if told.epochs else None
-    left = runs.seconds_left(run, told.epochs) if standing == "running" else None
-    ends = "time left" if standing in runs.HELD else "time in all"
-    took = told.ended.seconds if told.ended else sum(spent.values())
+        state_badge(status)
+        share = 1.0 if status == "finished" else min(1.0, run.epoch / run.config.epochs)
+        st.progress(share, text=_progress_text(run, events))
+        _draw_controls(run, status)
+    spent = runs.stage_seconds(events)
+    last = events.epochs[-1] if events.epochs else None
+    left = runs.seconds_left(run, events.epochs) if status == "running" else None
+    ends = "time left" if status in runs.HELD else "time in all"
+    took = events.ended.seconds if events.ended else sum(spent.values())
     figures = [
         Figure("epoch", f"{run.epoch} of {run.config.epochs}"),
-        Figure(ends, duration(left if standing in runs.HELD else took)),
+        Figure(ends, duration(left if status in runs.HELD else took)),
         Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
         *_learning(run, spent),
         Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
@@ -260,22 +260,22 @@ def _spent(spent: dict[str, float], stage: str) -> str:
     return duration(spent[stage]) if stage in spent else "…"
 
 
-def _progress_text(run: RunRow, told: Story) -> str:
-    if told.ended is not None:
+def _progress_text(run: RunRow, events: RunEvents) -> str:
+    if events.ended is not None:
         return f"{run.epoch} epochs"
-    if told.started is None:
+    if events.started is None:
         return "Loading the engine"
-    return "Building graphs" if told.graphs is None else "Training"
+    return "Building graphs" if events.graphs is None else "Training"
 
 
-def _draw_controls(run: RunRow, standing: Standing) -> None:
+def _draw_controls(run: RunRow, status: Status) -> None:
     is_asked = run.command is not None
-    if standing == "running":
+    if status == "running":
         _control("Pause", "pause", run, disabled=is_asked)
-    can_continue = standing == "interrupted" and runs.elsewhere(run) is None
-    if standing == "paused" or can_continue:
+    can_continue = status == "interrupted" and runs.elsewhere(run) is None
+    if status == "paused" or can_continue:
         _control("Resume", "resume", run, type="primary")
-    if standing in runs.HELD or can_continue:
+    if status in runs.HELD or can_continue:
         _control("Stop", "stop", run, disabled=run.command == "stop")
 
 
@@ -283,11 +283,11 @@ def _control(label: str, what: str, run: RunRow, **options: Any) -> None:
     st.button(label, key=f"train.{what}", on_click=on_control, args=(what, run.id), **options)
 
 
-def _draw_ending(run: RunRow, standing: Standing) -> None:
-    if standing == "failed":
+def _draw_ending(run: RunRow, status: Status) -> None:
+    if status == "failed":
         why = PlainError("This run failed.", run.error or "", "What its process printed is in Log.")
         show_error(why, "train.failed", "failed")
-    elif standing == "interrupted":
+    elif status == "interrupted":
         with st.container(border=True, key="train.interrupted"):
             st.badge("interrupted", color="orange", icon=":material/power_off:")
             st.text(_interruption(run))
@@ -307,7 +307,7 @@ def _interruption(run: RunRow) -> str:
     return f"{why}\n{rest}"
 
 
-def _draw_waiting(run: RunRow, standing: Standing) -> None:
+def _draw_waiting(run: RunRow, status: Status) -> None:
     where = runs.elsewhere(run)
     turn = "another run is at work" if where is None else f"{where} has its files and begins it"
     texts = {
@@ -316,7 +316,7 @@ def _draw_waiting(run: RunRow, standing: Standing) -> None:
         "paused": "Paused before its first epoch.",
     }
     with st.container(border=True, height=2 * CHART, key="train.waiting"):
-        st.caption(texts.get(standing, "This run has told nothing."))
+        st.caption(texts.get(status, "This run has no events yet."))
 
 
 def on_new() -> None:
@@ -326,12 +326,12 @@ def on_new() -> None:
 
 def on_again(run: RunRow) -> None:
     """Start a run with the settings of one whose files are gone."""
-    with told_later():
+    with refusal_as_toast():
         state.choose(run_id=runs.start(run.fingerprint, run.config, run.name))
 
 
 def on_control(what: str, run_id: str) -> None:
-    with told_later():
+    with refusal_as_toast():
         {"pause": runs.pause, "resume": runs.resume, "stop": runs.stop}[what](run_id)
 
 

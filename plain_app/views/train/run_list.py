@@ -60,11 +60,11 @@ RUN_COLUMNS = {
 
 def _run_row(run: RunRow) -> dict[str, Any]:
     """Return what the list says of a run; results only of one that has ended."""
-    epochs = runs.story(run.id).epochs if run.state.is_ended else []
+    epochs = runs.events(run.id).epochs if run.state.is_ended else []
     scores = (epochs[-1].metrics or {}) if epochs else {}
     return {
         "run": runs.title(run),
-        "state": runs.standing(run),
+        "state": runs.status(run),
         "epochs": run.config.epochs,
         "loss": epochs[-1].loss if epochs and run.config.epochs > 1 else None,
         "AUC": scores.get("auc"),
@@ -95,7 +95,7 @@ def on_delete(ids: Sequence[str]) -> None:
     state.forget("train.deleted")
     deleted = []
     for run_id in ids:
-        with told_later():
+        with refusal_as_toast():
             title = runs.title(runs.get(run_id))
             runs.delete(run_id)
             deleted.append((run_id, title))
@@ -112,7 +112,7 @@ def on_restore(ids: Sequence[str]) -> None:
     state.choose(run_id=ids[0])
 
 
-class told_later:  # noqa: N801 - reads as a statement
+class refusal_as_toast:  # noqa: N801 - reads as a statement
     """Show on the page what a callback was refused."""
 
     def __enter__(self) -> None:

@@ -10,7 +10,7 @@ from plain_app.charts import curves, evolution
 from plain_app.charts.reliability import reliability_option
 from plain_app.services import histories, runs
 from plain_app.services.lens import Slider
-from plain_app.services.runs import Story
+from plain_app.services.runs import RunEvents
 from plain_app.widgets.chart import draw_chart
 from plain_app.widgets.figures import counted
 from plain_app.widgets.links import open_in_review
@@ -33,12 +33,12 @@ def sections(run: RunRow) -> list[str]:
     return list(_AT_ONCE if at_once else SECTIONS)
 
 
-def draw_section(title: str, run: RunRow, told: Story) -> None:
+def draw_section(title: str, run: RunRow, events: RunEvents) -> None:
     """Draw one of `sections`."""
-    (SECTIONS | _AT_ONCE)[title](run, told)
+    (SECTIONS | _AT_ONCE)[title](run, events)
 
 
-def _draw_numbers(run: RunRow, told: Story) -> None:
+def _draw_numbers(run: RunRow, events: RunEvents) -> None:
     """Draw what a method without epochs has instead of curves: its numbers."""
     assert run.config.method is not None
     labels = [ALL, *runs.cells(run.fingerprint).labels]
@@ -52,12 +52,12 @@ def _draw_numbers(run: RunRow, told: Story) -> None:
     )
 
 
-def _draw_curves(run: RunRow, told: Story) -> None:
-    points = curves.curve_points(told.epochs, run.config.epochs)
+def _draw_curves(run: RunRow, events: RunEvents) -> None:
+    points = curves.curve_points(events.epochs, run.config.epochs)
     draw_chart(curves.curves_option(points), 2 * CHART, "train.curves")
 
 
-def _draw_confidences(run: RunRow, told: Story) -> None:
+def _draw_confidences(run: RunRow, events: RunEvents) -> None:
     """Draw how confidences split apart, and their distribution at any epoch."""
     left, right = st.columns([1.8, 1])
     labels = [ALL, *runs.cells(run.fingerprint).labels]
@@ -111,7 +111,7 @@ def _about_cells(n_cells: int, run: RunRow) -> str:
     return f"{n_cells:,}{part} candidate cells."
 
 
-def _draw_restless(run: RunRow, told: Story) -> None:
+def _draw_restless(run: RunRow, events: RunEvents) -> None:
     """Draw the cells that moved most, each with its trail."""
     points = histories.restless(run)
     table = _cells_table(run, points.cells)
@@ -124,7 +124,7 @@ def _draw_restless(run: RunRow, told: Story) -> None:
     _draw_review_link(run, points.cells, "train.review_restless")
 
 
-def _draw_difference(run: RunRow, told: Story) -> None:
+def _draw_difference(run: RunRow, events: RunEvents) -> None:
     """List the cells that differ most between two epochs."""
     last = len(runs.history(run.id))
     if last < 2:
@@ -144,7 +144,7 @@ def _draw_difference(run: RunRow, told: Story) -> None:
     _draw_review_link(run, points.cells, "train.review_difference")
 
 
-def _draw_cartography(run: RunRow, told: Story) -> None:
+def _draw_cartography(run: RunRow, events: RunEvents) -> None:
     """Draw every cell by mean confidence and variability; list those of a lasso."""
     drawn = histories.cartography(run)
     left, right = st.columns([1.5, 1], gap="medium")
@@ -185,7 +185,7 @@ def _draw_review_link(run: RunRow, cells: np.ndarray, key: str) -> None:
         open_in_review(lambda: [known.ids[row] for row in rows], key)
 
 
-def _draw_reliability(run: RunRow, told: Story) -> None:
+def _draw_reliability(run: RunRow, events: RunEvents) -> None:
     """Draw whether confidences keep their word, as far as truth or decisions tell."""
     points, by = histories.reliability(run)
     if not points.n_cells:
@@ -209,12 +209,15 @@ def _draw_reliability(run: RunRow, told: Story) -> None:
         cell_table(table, "train.reliability_table", TALL)
 
 
-def _draw_log(run: RunRow, told: Story) -> None:
+def _draw_log(run: RunRow, events: RunEvents) -> None:
     facts = {"run": run.id, "created": run.created, "started": run.started, "ended": run.ended}
-    if told.started is not None:
-        facts |= {"device": told.started.device, **told.started.versions}
-    if told.graphs is not None:
-        facts |= {"neighbour search": told.graphs.search_note, "edges": f"{told.graphs.n_edges:,}"}
+    if events.started is not None:
+        facts |= {"device": events.started.device, **events.started.versions}
+    if events.graphs is not None:
+        facts |= {
+            "neighbour search": events.graphs.search_note,
+            "edges": f"{events.graphs.n_edges:,}",
+        }
     rows = [{"about": name, "value": str(value or "…")} for name, value in facts.items()]
     settings = [
         {"setting": name, "value": str(value)} for name, value in run.config.model_dump().items()

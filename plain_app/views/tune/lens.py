@@ -9,7 +9,7 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.charts import lens as charts
 from plain_app.services import lens, runs
-from plain_app.services.lens import Desk, Places, Seen
+from plain_app.services.lens import LensData, Places, Seen
 from plain_app.widgets import links
 from plain_app.widgets.chart import draw_chart
 from plain_app.widgets.errors import error_guard, show_error
@@ -25,30 +25,30 @@ POLL_SECONDS = 1.0
 
 def draw_lens(run: RunRow) -> None:
     """Draw the lens of an ended run."""
-    standing = lens.neighbors_standing(run.id)
-    if standing == "working":
+    status = lens.neighbors_status(run.id)
+    if status == "working":
         _await_neighbors(run.id)
     with st.spinner("Reading the run …"):
-        at = lens.desk(run.id)
-    _draw(at, standing)
+        at = lens.lens_data(run.id)
+    _draw(at, status)
     _draw_actions(at)
 
 
 @st.fragment(run_every=POLL_SECONDS)
 def _await_neighbors(run_id: str) -> None:
-    if lens.neighbors_standing(run_id) != "working":
+    if lens.neighbors_status(run_id) != "working":
         st.rerun()
 
 
 @st.fragment
-def _draw(at: Desk, standing: str) -> None:
+def _draw(at: LensData, status: str) -> None:
     """Draw panel and charts; the panel last, when everything its move changes is drawn."""
     with error_guard("tune.lens"):
         places = _places(at)
         left, right = st.columns([6, 9], gap="medium")
         with left:
             panel = st.container(key="tune.panel")
-            _draw_note(at, standing)
+            _draw_note(at, status)
         try:
             seen = lens.see(at, places)
         except PlainError as error:
@@ -62,7 +62,7 @@ def _draw(at: Desk, standing: str) -> None:
             sliders(lens.panel(at, places), int(state.recall(ANSWERED) or 0), PANEL)
 
 
-def _places(at: Desk) -> Places:
+def _places(at: LensData) -> Places:
     """Return where the sliders stand; those of another run start anew."""
     owner, places = state.recall(PLACES) or (None, {})
     places = dict(places) if owner == at.run.id else {}
@@ -75,7 +75,7 @@ def _places(at: Desk) -> Places:
     return places
 
 
-def _draw_note(at: Desk, standing: str) -> None:
+def _draw_note(at: LensData, status: str) -> None:
     notes = {
         "working": "Neighbours for other k and ρ are being searched.",
         "failed": "Neighbours could not be searched: neighbors.log of the run says why.",
@@ -85,7 +85,7 @@ def _draw_note(at: Desk, standing: str) -> None:
         st.caption("No propagation follows this run's network: only the threshold has an effect.")
     else:
         st.caption(
-            notes.get(standing)
+            notes.get(status)
             or "The run's predictions stay as they are: what a run with these settings would make "
             "of them, exactly. Double-click a slider to take it back."
         )
@@ -110,7 +110,7 @@ def _draw_effect(seen: Seen) -> None:
     draw_chart(charts.effect_option(effect, seen.cut, CHART), CHART, "tune.distribution")
 
 
-def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
+def _draw_cells(at: LensData, places: Places, seen: Seen) -> None:
     left, right = st.columns([7, 7], gap="medium")
     cells = seen.effect.changed
     with left:
@@ -121,7 +121,7 @@ def _draw_cells(at: Desk, places: Places, seen: Seen) -> None:
         _draw_along(at, places, cells)
 
 
-def _draw_table(at: Desk, seen: Seen, cells: np.ndarray) -> None:
+def _draw_table(at: LensData, seen: Seen, cells: np.ndarray) -> None:
     """List cells; a row that is chosen shows its instance along the setting."""
     results = at.results
     rows, labels = (part[cells] for part in at.offered)
@@ -148,7 +148,7 @@ def on_row(ids: list[str]) -> None:
         state.remember(INSTANCE, ids[row])
 
 
-def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
+def _draw_along(at: LensData, places: Places, cells: np.ndarray) -> None:
     """Draw the chosen instance, and agreement, along the setting that moved last."""
     results = at.results
     names = [one.name for one in lens.panel(at, places) if not one.is_disabled]
@@ -176,10 +176,10 @@ def _draw_along(at: Desk, places: Places, cells: np.ndarray) -> None:
         draw_chart(option, CHART - 60, "tune.agreed")
 
 
-def _draw_actions(at: Desk) -> None:
+def _draw_actions(at: LensData) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="tune.actions"):
         if st.button("Start a run from here", key="tune.run", type="primary"):
-            run_id = runs.start(at.run.fingerprint, at.config(_standing()), "from the lens")
+            run_id = runs.start(at.run.fingerprint, at.config(_slider_places()), "from the lens")
             links.open_run(run_id)
         links.open_in_review(lambda: _changing(at), "tune.review")
         with st.popover("Save as preset", key="tune.save", on_change="rerun") as box:
@@ -189,22 +189,22 @@ def _draw_actions(at: Desk) -> None:
         st.button("As in the run", key="tune.reset", on_click=on_reset)
 
 
-def _standing() -> Places:
-    """Return where the sliders stand."""
+def _slider_places() -> Places:
+    """Return where the sliders are."""
     places: Places = (state.recall(PLACES) or (None, {}))[1]
     return places
 
 
-def _changing(at: Desk) -> list[str]:
+def _changing(at: LensData) -> list[str]:
     """Return the instances of the cells that change sides."""
-    changed = lens.see(at, _standing()).effect.changed
+    changed = lens.see(at, _slider_places()).effect.changed
     rows = dict.fromkeys(at.offered[0][changed].tolist())
     return [at.results.dataset.ids[row] for row in rows]
 
 
-def on_save(at: Desk) -> None:
+def on_save(at: LensData) -> None:
     try:
-        runs.save_preset(str(state.recall("tune.preset") or ""), at.config(_standing()))
+        runs.save_preset(str(state.recall("tune.preset") or ""), at.config(_slider_places()))
     except PlainError as error:
         st.toast(error.title, icon=":material/error:")
     else:

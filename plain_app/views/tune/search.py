@@ -25,7 +25,7 @@ from plain_app.widgets.figures import Figure, duration, figure_row, state_badge
 from plain_app.widgets.tables import chosen_rows
 
 TICK_SECONDS = 2.0
-STANDINGS = {"working": "running"}  # as the badges of runs say it
+STATUS_TEXTS = {"working": "running"}  # as the badges of runs say it
 
 
 def draw_search(fingerprint: str) -> None:
@@ -91,7 +91,7 @@ def on_study() -> None:
 
 def _draw_study(study_id: str) -> None:
     with error_guard("tune.study"):
-        is_live = studies.read(study_id).standing == "working"
+        is_live = studies.read(study_id).status == "working"
         st.fragment(_draw_live, run_every=TICK_SECONDS if is_live else None)(study_id, is_live)
 
 
@@ -99,7 +99,7 @@ def _draw_live(study_id: str, was_live: bool) -> None:
     """Draw what changes while a study is at work."""
     with error_guard("tune.live"):
         study = studies.read(study_id)
-        if was_live != (study.standing == "working"):
+        if was_live != (study.status == "working"):
             st.rerun()
         _draw_progress(study)
         if not study.finished:
@@ -119,7 +119,7 @@ def _draw_live(study_id: str, was_live: bool) -> None:
 
 
 def _waiting(study: Study) -> str:
-    if study.standing == "working":
+    if study.status == "working":
         return "Plots appear with the first finished trial."
     return f"No trial has finished. {studies.worker_log(study.row.id, 400)}"
 
@@ -127,13 +127,13 @@ def _waiting(study: Study) -> str:
 def _draw_progress(study: Study) -> None:
     settings, best = study.settings, study.best
     with st.container(horizontal=True, vertical_alignment="center", key="tune.bar"):
-        state_badge(STANDINGS.get(study.standing, study.standing))
+        state_badge(STATUS_TEXTS.get(study.status, study.status))
         total = settings.n_trials
         part = study.n_done / total if total else 0.0
         st.progress(min(1.0, part), text=f"{study.n_done} of {total or '…'} trials")
-        if study.standing == "working":
+        if study.status == "working":
             st.button("Stop", key="tune.stop", on_click=studies.stop, args=(study.row.id,))
-        elif study.standing in ("stopped", "interrupted"):
+        elif study.status in ("stopped", "interrupted"):
             st.button(
                 "Resume",
                 key="tune.resume",

@@ -1,4 +1,4 @@
-"""What the server does in a quiet moment: loads and computes what pages not opened yet need."""
+"""Loads and computes what pages not opened yet need, when the server is idle."""
 
 import pkgutil
 import threading
@@ -7,14 +7,14 @@ from importlib import import_module
 
 from core.errors import PlainError
 
-QUIET_SECONDS = 1.5
+IDLE_DELAY = 1.5
 """From a whole screen; by then a person reads."""
 
 MAX_CELLS = 2_000_000
 """Of a data set: for larger ones memory is not spent on pages that may never be opened."""
 
 is_served = False
-"""Set by the launcher: a page drawn elsewhere, as in a test, has no quiet moments."""
+"""Set by the launcher: a page drawn elsewhere, as in a test, is never idle."""
 
 _lock = threading.Lock()
 _is_loaded = False
@@ -22,15 +22,15 @@ _wanted = set[str]()
 _known = set[str]()
 
 
-def want(run_id: str) -> None:
-    """Have an ended run's pages prepared in the next quiet moment, if they are not yet."""
+def request(run_id: str) -> None:
+    """Have an ended run's pages prepared when the server is idle, if they are not yet."""
     with _lock:
         if run_id not in _known:
             _known.add(run_id)
             _wanted.add(run_id)
 
 
-def get_ready_soon() -> None:
+def preload_when_idle() -> None:
     """Get ready when the screen is there; does nothing if there is nothing to do."""
     global _is_loaded
     with _lock:
@@ -39,12 +39,12 @@ def get_ready_soon() -> None:
         _is_loaded = True
         wanted = sorted(_wanted)
         _wanted.clear()
-    timer = threading.Timer(QUIET_SECONDS, get_ready, (wanted,))
+    timer = threading.Timer(IDLE_DELAY, preload, (wanted,))
     timer.daemon = True
     timer.start()
 
 
-def get_ready(run_ids: list[str]) -> None:
+def preload(run_ids: list[str]) -> None:
     """Load the code of all pages and formats, and what the pages of runs begin with."""
     for package in ("plain_app.views", "plain_app.services"):
         for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
@@ -60,9 +60,9 @@ def _prepare(run_id: str) -> None:
     from plain_app.services import explore, export, lens, review
 
     if explore.explored(run_id).dataset.candidates.size <= MAX_CELLS:
-        review.standing(run_id)
+        review.progress(run_id)
         export.outcome(run_id, Threshold(), False)
-        at = lens.desk(run_id)
+        at = lens.lens_data(run_id)
         lens.see(at, {})
         moves = (one.name for one in lens.panel(at, {}) if not one.is_disabled)
         lens.sweep(at, {}, next(moves), 0)

@@ -1,4 +1,4 @@
-"""The first quiet moment: all pages' code is loaded, without the engine."""
+"""When the server is idle: all pages' code is loaded, without the engine."""
 
 import subprocess
 import sys
@@ -6,9 +6,9 @@ import sys
 CODE = """
 import sys, time
 import streamlit
-from plain_app.server import readiness
-readiness.QUIET_SECONDS, readiness.is_served = 0.1, True
-readiness.get_ready_soon(); readiness.get_ready_soon()
+from plain_app.server import preload
+preload.IDLE_DELAY, preload.is_served = 0.1, True
+preload.preload_when_idle(); preload.preload_when_idle()
 awaited = {"plain_app.views.tune.search", "core.formats.readers.arff"}
 awaited |= {"plain_app.services.workspace"}
 end = time.monotonic() + 60
