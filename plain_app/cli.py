@@ -12,6 +12,7 @@ from core.cli.screen import (
     DEFAULT_WORKSPACE,
     JsonFlag,
     Preset,
+    Reports,
     Settings,
     WorkspaceFolder,
 )
@@ -58,7 +59,7 @@ Terminal = Annotated[
 
 def main() -> None:
     """Run the command line."""
-    run(_write_report)
+    run(Reports(_write_report, _write_methods))
 
 
 @app.command("app")
@@ -119,6 +120,12 @@ def _serve(workspace: Path, **options: Any) -> None:
     from plain_app.server.launcher import serve  # streamlit takes a second to load
 
     serve(workspace, **options)
+
+
+def _write_methods(*of: Any) -> None:
+    from plain_app.method_report import write
+
+    write(*of)
 
 
 def _write_report(space: Any, study_id: str, path: Path) -> None:

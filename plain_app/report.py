@@ -11,7 +11,7 @@ from core.store import Workspace, files
 from core.tuning import Study
 from plain_app.charts import study as charts
 
-_STYLE = """
+STYLE = """
 body {font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2rem auto; padding: 0 1rem;
       color: #22302f; background: #fbfaf7}
 h1 {font-size: 1.5rem} h2 {font-size: 1.1rem; margin-top: 2rem}
@@ -70,7 +70,7 @@ def _page(study: Study, data: str, workspace: Workspace) -> str:
         parts.append(f"<h2>{html.escape(name)}</h2>{drawn}")
     parts += ["<h2>Trials</h2>", _trial_table(study), "<h2>Settings of the study</h2>"]
     parts.append(f"<pre>{html.escape(study.settings.model_dump_json(indent=1))}</pre>")
-    head = f"<meta charset=utf-8><title>{html.escape(title)}</title><style>{_STYLE}</style>"
+    head = f"<meta charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style>"
     return f"<!doctype html><html><head>{head}</head><body>{''.join(parts)}</body></html>"
 
 
@@ -82,7 +82,7 @@ def _best_table(study: Study) -> str:
         for what, one in (("best", study.best), ("first", first))
         if one is not None
     ]
-    return _table(("", "trial", "tuned on", "held out", "settings"), rows)
+    return table_html(("", "trial", "tuned on", "held out", "settings"), rows)
 
 
 def _trial_table(study: Study) -> str:
@@ -90,10 +90,12 @@ def _trial_table(study: Study) -> str:
         (one.number, one.state, one.value, one.seconds, charts.words(one), one.note)
         for one in study.trials
     ]
-    return _table(("trial", "state", "tuned on", "seconds", "settings", "note"), rows)
+    return table_html(("trial", "state", "tuned on", "seconds", "settings", "note"), rows)
 
 
-def _table(header: tuple[str, ...], rows: list[Any]) -> str:
+def table_html(header: tuple[str, ...], rows: list[Any]) -> str:
+    """Return a table; what is in it is text."""
+
     def cell(value: Any) -> str:
         shown = "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
         return f"<td>{html.escape(shown)}</td>"

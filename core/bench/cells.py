@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import core
-from core.bench.data import BenchmarkSet, load_set
+from core.bench.data import BenchmarkSet, find_sets, load_set
 from core.errors import PlainError
 from core.methods import NEEDS_VERIFIED, USES_TORCH, make_method
 
@@ -43,6 +43,7 @@ class Cell:
     data: str  # the file's digest
     r: int | None
     method: str
+    settings: str  # their digest: with other defaults a method is another
     fold: int  # from 1
     folds: int
     seed: int
@@ -58,15 +59,23 @@ def all_cells(
 ) -> list[Cell]:
     """Return the cells of these sets; one with its own candidates has just those."""
     found = []
+    paths, settings = find_sets(folder), {method: _settings(method) for method in methods}
     for name in sets:
-        path = folder / f"{name}.npz"
+        path = paths[name]
         own = load_set(path).candidates is not None
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
         for r in [None] if own else noise:
             for method in methods:
                 for fold in range(1, folds + 1):
-                    found.append(Cell(name, digest, r, method, fold, folds, seed))
+                    one = Cell(name, digest, r, method, settings[method], fold, folds, seed)
+                    found.append(one)
     return found
+
+
+def _settings(method: str) -> str:
+    model = make_method(method)
+    chosen = getattr(model, "config", None) or sorted(model.get_params().items())
+    return hashlib.sha256(str(chosen).encode()).hexdigest()[:12]
 
 
 class CellFile:
@@ -274,11 +283,11 @@ def _cell_of(result: dict[str, Any]) -> Cell:
 
 
 def _answers(folder: Path, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    load = lru_cache(maxsize=2)(load_set)
+    load, paths = lru_cache(maxsize=2)(load_set), find_sets(folder)
     for line in lines:
         cell = Cell(**json.loads(line))
         try:
-            yield compute(cell, load(folder / f"{cell.set}.npz"))
+            yield compute(cell, load(paths[cell.set]))
         except PlainError as error:
             yield {**asdict(cell), "state": FAILED, "error": str(error)}
         except Exception as error:  # a method's bug must not end the others

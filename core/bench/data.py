@@ -30,9 +30,17 @@ class BenchmarkSet:
 
 
 def load_set(path: Path) -> BenchmarkSet:
-    """Read an npz with X (or its CSR arrays), Y and perhaps Yp."""
+    """Read an npz with X (or its CSR arrays), Y and perhaps Yp; or any file our readers take.
+
+    What such a file calls true is the truth, and its candidates are its own where they hold more.
+    Without truth its labels are taken for true, and get false ones added.
+    """
     try:
+        if path.suffix != ".npz":
+            return _load_data(path)
         with np.load(path, allow_pickle=False) as z:
+            if not {"Y"} < set(z) or not {"X", "X_data"} & set(z):
+                return _load_data(path)
             if "X" in z:
                 X = z["X"]
             else:
@@ -40,16 +48,41 @@ def load_set(path: Path) -> BenchmarkSet:
                 X = sp.csr_array(csr, shape=tuple(z["X_shape"]))
             return BenchmarkSet(path.stem, X, z["Y"], z["Yp"] if "Yp" in z else None)
     except (OSError, KeyError, ValueError) as error:
+        if isinstance(error, DatasetError):
+            raise
         wrong = f"{path.name} is not a benchmark set: {error}"
         raise DatasetError([Problem(wrong, "It needs arrays X and Y.", fatal=True)]) from None
 
 
+def _load_data(path: Path) -> BenchmarkSet:
+    from core.formats import read
+
+    data = read(path).dataset
+    if not data.has_features:
+        fix = "Methods learn from features: add columns of numbers, or encode texts first."
+        raise DatasetError([Problem(f"{path.name} has no features", fix, fatal=True)])
+    truth = data.candidates if data.truth is None else np.asarray(data.truth)
+    own = None if np.array_equal(truth, data.candidates) else data.candidates
+    return BenchmarkSet(path.stem, data.features, truth, own)
+
+
+def find_sets(place: Path) -> dict[str, Path]:
+    """Return the sets of a folder by name, or the one that a file is."""
+    from core.formats import formats
+
+    if place.is_file():
+        return {place.stem: place}
+    ends = tuple(end for one in formats().values() for end in one.EXTENSIONS)
+    files = sorted(path for path in place.glob("*") if path.is_file())
+    return {path.stem: path for path in files if path.name.lower().endswith(ends)}
+
+
 def load_sets(folder: Path, names: list[str] | None = None) -> list[BenchmarkSet]:
-    """Read the named sets of a folder, or all of them."""
-    found = {path.stem: path for path in sorted(folder.glob("*.npz"))}
+    """Read the named sets of a folder, or all of them; a file is one set."""
+    found = find_sets(folder)
     missing = [name for name in names or [] if name not in found]
     if missing or not found:
-        wrong = f"no benchmark set {', '.join(missing)}" if missing else "no .npz file"
+        wrong = f"no benchmark set {', '.join(missing)}" if missing else "no data file"
         have = f"Give a folder with such files by --data; here: {', '.join(found) or 'none'}."
         raise DatasetError([Problem(f"{wrong} in {folder}", have, fatal=True)])
     return [load_set(found[name]) for name in names or found]

@@ -122,6 +122,25 @@ def sensitivities(
                 }
 
 
+def convergence(
+    sets: list[BenchmarkSet], r: int, base: PlainConfig
+) -> dict[str, dict[str, list[float]]]:
+    """Return, by set, the objective L(theta, Z) and the network's loss after every epoch."""
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
+
+    found = {}
+    for one in sets:
+        Y = one.noisy(None if one.candidates is not None else r, base.seed)
+        events = PlainTrainer(base).epochs(CandidateDataset(one.X, Y))
+        told = [event for event in events if event.kind == "epoch"]
+        found[one.name] = {
+            "objective": [event.objective.total for event in told],
+            "loss of the network": [event.loss for event in told],
+        }
+    return found
+
+
 def _folds(folds: int, seed: int, Y: Any) -> Any:
     return KFold(folds, shuffle=True, random_state=seed).split(Y)
 

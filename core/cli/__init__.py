@@ -4,12 +4,11 @@
 """
 
 import sys
-from typing import Any
 
 import typer
 
 from core.cli import backup, bench, data, review, runs, tune, work
-from core.cli.screen import show_error
+from core.cli.screen import Reports, show_error
 from core.errors import PlainError
 
 app = typer.Typer(
@@ -24,13 +23,13 @@ work.add_to(app)
 app.add_typer(bench.app, name="bench")
 
 
-def main(write_report: Any = None) -> None:
+def main(reports: Reports | None = None) -> None:
     """Run the command line; a `PlainError` becomes a message and exit code 2.
 
-    `write_report` writes the report of a study (`core.cli.tune`); it draws, so the app has it.
+    `reports` write the reports of a study and of compared methods; they draw, so the app has them.
     """
     try:
-        app(obj=write_report)
+        app(obj=reports)
     except PlainError as error:
         show_error(error)
         sys.exit(2)

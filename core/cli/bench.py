@@ -10,7 +10,9 @@ from core.errors import PlainError
 
 app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_help=True)
 
-DataFolder = Annotated[Path | None, typer.Option(help="Folder of benchmark .npz files.")]
+DataFolder = Annotated[
+    Path | None, typer.Option(help="Folder of data files with truth, or one such file.")
+]
 ReportFile = Annotated[Path | None, typer.Option("--write", help="Markdown file to update.")]
 
 
@@ -32,6 +34,7 @@ def speed(
 
 @app.command()
 def quality(
+    context: typer.Context,
     data: DataFolder = None,
     sets: Annotated[str, typer.Option(help="Comma-separated sets; all by default.")] = "",
     r: Annotated[str, typer.Option(help="False labels per row, comma-separated.")] = "1,2,3",
@@ -46,6 +49,13 @@ def quality(
     limit: Annotated[float, typer.Option(min=1, help="With --methods: seconds of one fit.")] = 600,
     workers: Annotated[int, typer.Option(min=1, help="With --methods: processes.")] = 1,
     seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    html: Annotated[
+        Path | None,
+        typer.Option("--report", metavar="OUT.html", help="With --methods: all in one page."),
+    ] = None,
+    curves: Annotated[
+        str, typer.Option(help="With --report: also gamma, T, k, loss and convergence on these.")
+    ] = "",
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -62,11 +72,17 @@ def quality(
     if methods:
         from core.cli.compare import compare_methods
 
+        if html is not None and context.obj is None:
+            hint = "Use the command `plain bench quality`."
+            raise PlainError("This program draws no reports.", hint=hint)
         found = [one.name for one in chosen]
-        tables, results = compare_methods(
-            data, found, noise, methods, folds, seed, cells, limit, workers
-        )
-        return _report("quality-methods", tables, results, write, as_json)
+        compared = compare_methods(data, found, noise, methods, folds, seed, cells, limit, workers)
+        if html is not None:
+            about = f"{report.machine()}. {folds} folds, seed {seed}, limit {limit:g} s a fit."
+            context.obj.methods(html, compared, about, *_curves(data, curves, noise[-1], seed))
+            log.print(f"Report written to {html}", markup=False)
+        tables = compared.tables()
+        return _report("quality-methods", tables, compared.results, write, as_json)
     results = []
     with log.status("Cross-validating …") as status:
         for result in benchmark.run(chosen, noise, folds, preset, seed, status.update):
@@ -77,6 +93,21 @@ def quality(
             )
     title = f"{folds}-fold cross-validation, preset `{preset}`, last epoch"
     _report(f"quality-{preset}", [(title, report.quality_table(results))], results, write, as_json)
+
+
+def _curves(data: Path, sets: str, r: int, seed: int) -> tuple[list[Any], dict[str, Any]]:
+    """Return what gamma, T, k and the loss do on these sets, and how training converges."""
+    from core.bench import tuning
+    from core.bench.data import load_sets
+    from core.engine.config import PlainConfig
+
+    names = [name.strip() for name in sets.split(",") if name.strip()]
+    if not names:
+        return [], {}
+    chosen, base = load_sets(data, names), PlainConfig.preset("paper", seed=seed)
+    with log.status("Curves …") as status:
+        found = list(tuning.sensitivities(chosen, r, 3, base, status.update))
+        return found, tuning.convergence(chosen, r, base)
 
 
 @app.command()

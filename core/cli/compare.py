@@ -2,12 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from core.cli.screen import log
 from core.errors import PlainError
+
+if TYPE_CHECKING:
+    from core.bench.comparison import Comparison
 
 
 def chosen_methods(text: str) -> list[str]:
@@ -31,15 +34,15 @@ def compare_methods(
     cells: Path,
     limit: float,
     workers: int,
-) -> tuple[list[tuple[str, Any]], list[dict[str, Any]]]:
-    """Compute the cells that are missing; return the tables and all results."""
+) -> "Comparison":
+    """Compute the cells that are missing; return what all of them say."""
     from core.bench import cells as benchmark
     from core.bench.comparison import Comparison
 
     wanted = benchmark.all_cells(data, sets, noise, chosen_methods(methods), folds, seed)
     file = benchmark.CellFile(cells)
     kept = sum(file.is_done(cell, limit) for cell in wanted)
-    log.print(f"{len(wanted):,} cells, {kept:,} of them in {cells}")
+    log.print(f"{len(wanted):,} cells, {kept:,} of them in {cells}; {limit:g} s a fit at most")
     # Every process has one thread: methods side by side would else wait for each other's.
     if workers > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -55,5 +58,4 @@ def compare_methods(
             progress.update(task, advance=1, description=f"{result['set']} {result['method']}")
 
         benchmark.run(wanted, data, file, limit, workers, show)
-    results = [file.results[cell] for cell in wanted]
-    return Comparison(results).tables(), results
+    return Comparison([file.results[cell] for cell in wanted])

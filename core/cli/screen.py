@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -27,6 +27,14 @@ if TYPE_CHECKING:
 
 out = Console()
 log = Console(stderr=True)
+
+
+class Reports(NamedTuple):
+    """What writes reports as HTML."""
+
+    study: Callable[..., None]  # of a workspace, a study's id, to a file
+    methods: Callable[..., None]  # see `plain_app.method_report.write`
+
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]
 Preset = Annotated[str, typer.Option(help="studio or paper.")]

@@ -79,7 +79,7 @@ def tune(
     if file is None and resume is None:
         if report is None:
             raise PlainError("What shall be tuned on?", hint="Give FILE, demo, or --resume STUDY.")
-        context.obj(space, study_id := _last(space), report)
+        context.obj.study(space, study_id := _last(space), report)
         return _finish(space, study_id, report, as_json)
     if file is not None:
         read, pictures = encoded(read_file(file, mapping), file, encode, space.folder)
@@ -109,7 +109,7 @@ def tune(
         log.print(tuning.explain(settings.objective, space, fingerprint), style="dim")
     _follow(space, study_id, workers)
     if report is not None:
-        context.obj(space, study_id, report)
+        context.obj.study(space, study_id, report)
     _finish(space, study_id, report, as_json)
 
 

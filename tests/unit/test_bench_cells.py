@@ -1,18 +1,23 @@
 """The grid of methods, sets, noise and folds: kept, resumed, limited, compared."""
 
 import json
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from core.bench import cells
 from core.bench.comparison import PAPER, PAPER_METHODS, Comparison
-from core.bench.data import clusters
+from core.bench.data import clusters, find_sets
 from core.cli import app
 from core.cli.compare import chosen_methods
+from core.cli.screen import Reports
 from core.errors import PlainError
 from core.methods import METHODS
+from plain_app import method_report
+from plain_app.charts.methods import critical_figure, critical_points
 
 
 @pytest.fixture
@@ -140,3 +145,57 @@ def test_an_interruption_ends_at_once_and_keeps_what_was_finished(folder, tmp_pa
         cells.run(wanted, folder, file, 60.0, 2, press)
     assert 1 <= len(file.results) <= 2  # one of each process at most
     assert {one["state"] for one in file.results.values()} == {cells.DONE}
+
+
+def test_any_file_with_truth_is_a_set_also_sparse(tmp_path):
+    made = clusters(40, 5, 4, 3)
+    names = [f"l{j}" for j in range(4)]
+    table = pd.DataFrame(made.X, columns=[f"f{k}" for k in range(5)])
+    table["candidates"] = ["|".join(np.array(names)[row > 0]) for row in made.noisy(1, 0)]
+    table["truth"] = ["|".join(np.array(names)[row > 0]) for row in made.truth]
+    table.to_csv(tmp_path / "unseen.csv", index=False)
+    sparse = [
+        " ".join(
+            [",".join(map(str, np.flatnonzero(labels)))]
+            + [f"{at + 1}:{value:.3f}" for at, value in enumerate(row)]
+        )
+        for row, labels in zip(made.X, made.truth, strict=True)
+    ]
+    (tmp_path / "words.svm").write_text("\n".join(sparse) + "\n")
+    (tmp_path / "notes.md").write_text("not data")
+    assert list(find_sets(tmp_path)) == ["unseen", "words"]
+    wanted = cells.all_cells(tmp_path, ["unseen", "words"], [1], ["ml-knn"], 2, 0)
+    assert [(one.set, one.r) for one in wanted[::2]] == [("unseen", None), ("words", 1)]
+    done, _ = run(wanted, tmp_path, tmp_path / "cells.jsonl")
+    assert {one["state"] for one in done} == {cells.DONE}
+    alone = cells.all_cells(tmp_path / "words.svm", ["words"], [2], ["ml-knn"], 2, 0)
+    assert len(alone) == 2
+
+
+def test_with_other_defaults_a_method_is_computed_again(folder, monkeypatch):
+    before = cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0)
+    own = METHODS["ml-knn"]
+    monkeypatch.setitem(METHODS, "ml-knn", own._replace(settings={"k": 3}))
+    assert not set(before) & set(cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0))
+
+
+def test_the_report_is_one_page_that_loads_nothing(folder, tmp_path):
+    target = tmp_path / "report.html"
+    asked = ["bench", "quality", "--data", str(folder), "--methods", "ml-knn,pml-ni,hale-style"]
+    asked += ["--r", "1", "--folds", "2", "--cells", str(tmp_path / "cells.jsonl")]
+    asked += ["--report", str(target)]
+    reports = Reports(lambda *_: None, method_report.write)
+    done = CliRunner().invoke(app, asked, obj=reports)
+    assert done.exit_code == 0, done.output
+    page = target.read_text()
+    assert "Mean ranks: average precision" in page
+    assert "Seconds of one fit" in page
+    assert not re.search(r"<(script[^>]* src|link|img|iframe)\b", page[:3000] + page[-20000:])
+    assert isinstance(CliRunner().invoke(app, asked).exception, PlainError)  # nobody draws
+
+
+def test_methods_that_cannot_be_told_apart_are_joined():
+    points = critical_points(["a", "b", "c", "d"], [4.0, 1.0, 1.5, 2.6], 1.2)
+    assert points.names == ["b", "c", "d", "a"]
+    assert points.groups == [(1.0, 1.5), (1.5, 2.6)]
+    assert critical_figure(points).data
