@@ -1,5 +1,6 @@
 """`plain review-stats`: how far reviews are, whether people agree, what is still wrong."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,32 @@ from core.cli.screen import (
 
 def add_to(app: typer.Typer) -> None:
     app.command("review-stats")(review_stats)
+    app.command()(decisions)
+
+
+def decisions(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="An export that came back.")],
+    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
+    as_json: JsonFlag = False,
+) -> None:
+    """Store the decisions of an export, or of tasks annotated in Label Studio, with their data."""
+    from core.errors import StoreError
+    from core.formats import read
+    from core.store import Workspace
+    from core.store.returned import data_of, take_decisions
+
+    space, result = Workspace(workspace), read(file)
+    fingerprint = data_of(space, result)
+    if fingerprint is None:
+        hint = f"Store it first: plain train {file}, or load it in the app."
+        raise StoreError("The data of these decisions is not in this workspace.", str(file), hint)
+    taken = take_decisions(space, result, fingerprint)
+    if as_json:
+        return print_json({"fingerprint": fingerprint, **taken._asdict()})
+    log.print(
+        f"{taken.n_new:,} decisions stored, {taken.n_known:,} were there already, "
+        f"{taken.n_unknown:,} are about instances or labels that the data does not have."
+    )
 
 
 def review_stats(

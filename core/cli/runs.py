@@ -89,6 +89,7 @@ def train(
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
     from core.engine.graphs import read_instance_graph, read_label_graph
     from core.runs import results, worker
+    from core.store.returned import take_decisions
 
     space = _open(workspace)
     if reviewed_run is not None:
@@ -105,6 +106,7 @@ def train(
         with working("Storing the data …"):
             fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
             remember_pictures(space.folder, fingerprint, pictures)
+            take_decisions(space, read_in, fingerprint)
         if instances is None:
             config = config.suited_to(dataset)
         run = space.runs.create(fingerprint, config, name or method or "")

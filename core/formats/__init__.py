@@ -178,7 +178,8 @@ def write(
                 )
             failpoint("export.written")
             if record is not None:
-                _write_record(folder, path.name, record)
+                note = {"note": writer.note} if writer.note else {}
+                _write_record(folder, path.name, {**record, **note})
                 failpoint("export.recorded")
     except PlainError:
         raise
@@ -230,6 +231,11 @@ def _flavours() -> dict[str, Callable[..., None]]:
     return {name: partial(records.write, name=name) for name in records.EXTENSIONS}
 
 
+def _bases() -> dict[str, str]:
+    """Return which flavours are a format that is read, written with an option."""
+    return dict(import_module(f"{READERS}.records").BASES) if _flavours() else {}
+
+
 def _head(path: Path) -> bytes:
     if path.is_dir():
         return b""
@@ -240,7 +246,8 @@ def _head(path: Path) -> bytes:
 def _table_among_pictures(path: Path) -> Path:
     """Return the table of a folder that has one beside its pictures, else the path itself."""
     others = (one for name, one in formats().items() if name != "pictures")
-    if not path.is_dir() or any(one.sniff(b"", path) for one in others):
+    is_ours = side_file_of(path).is_file()
+    if not path.is_dir() or is_ours or any(one.sniff(b"", path) for one in others):
         return path
     from core.formats.readers.picture_folders import table_in
 
@@ -326,6 +333,7 @@ class Writer(NamedTuple):
     siblings: list[Path]  # files it may put beside the main one
     lacks: tuple[str, ...] | None  # what it has no place for, beside what was found out
     has_columns: bool
+    note: str = ""  # what whoever opens the file should know
 
 
 def _writer(path: Path, name: str | None) -> Writer:
@@ -339,12 +347,14 @@ def _writer(path: Path, name: str | None) -> Writer:
         raise ExportError(
             "This format cannot be written.", f"Got {name or path.suffix!r}.", f"Use one of {able}."
         )
+    chosen = known.get(_bases().get(name or "", ""), chosen)
     siblings: Any = getattr(chosen, "siblings", None)
     beside = [*(siblings(path) if siblings else []), side_file_of(path)]
     if chosen is None:
         return Writer(str(name), save, beside, ("features", "display"), False)
     lacks = getattr(chosen, "LACKS", None)
-    return Writer(chosen.NAME, save, beside, lacks, hasattr(chosen, "cells"))
+    note = "" if name == "csv-raw" else getattr(chosen, "NOTE", "")
+    return Writer(chosen.NAME, save, beside, lacks, hasattr(chosen, "cells"), note)
 
 
 def _written_mapping(

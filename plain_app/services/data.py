@@ -24,6 +24,7 @@ from core.errors import DatasetError, Problem
 from core.formats import ColumnMapping, ReadResult, read
 from core.store.files import telling_disk
 from core.store.permissions import make_private_folder, open_private
+from core.store.returned import data_of, take_decisions
 from plain_app.charts.distribution import TogetherPoints, together_points
 from plain_app.services import pictures
 from plain_app.services.workspace import workspace
@@ -137,6 +138,17 @@ def load(fingerprint: str) -> CandidateDataset:
 def store(dataset: CandidateDataset, name: str) -> str:
     """Put a data set into the workspace and return its fingerprint."""
     return workspace().add_dataset(dataset, name)
+
+
+def store_read(result: ReadResult, name: str) -> str:
+    """Put what was read into the workspace, decisions that came with it too.
+
+    An export that came back is the data it was made of, where that is there.
+    """
+    fingerprint = data_of(workspace(), result) if result.decisions else None
+    fingerprint = fingerprint or store(result.dataset, name)
+    take_decisions(workspace(), result, fingerprint)
+    return fingerprint
 
 
 def store_demo(word: str = "demo") -> str:

@@ -1,6 +1,7 @@
 """Label Studio tasks: whose choices count, JSON_MIN's two spellings, exact import JSON."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,17 @@ from typing import Any
 import format_cases as cases
 import fuzzing_binary
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 
+from core import formats
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
 from core.formats.readers import labelstudio
+from core.review import resolve
+from core.store import Decision, Workspace
+from core.store.returned import take_decisions
 
 
 def answer(*choices: str, kind: str = "choices", **more: Any) -> dict[str, Any]:
@@ -103,13 +109,15 @@ def test_resolution_becomes_predictions_and_decisions_annotations(tmp_path: Path
     labelstudio.write(data, tmp_path / "out.json", resolution=resolution)
     tasks = json.loads((tmp_path / "out.json").read_text("utf-8"))
     first, sea = tasks[0], data.label_names[0]
-    assert first["predictions"][0]["result"][0]["value"] == {"choices": [sea]}
+    model = [n for n, c in zip(data.label_names, resolution.confidences[0], strict=True) if c > 0.5]
+    assert first["predictions"][0]["result"][0]["value"] == {"choices": model}  # not the person's
     assert 0 <= first["predictions"][0]["score"] <= 1
     assert first["annotations"][0]["result"][0]["value"] == {"choices": [sea]}
     assert first["annotations"][0]["was_cancelled"] is False
     assert first["data"]["candidates"] == list(data.label_names)
-    assert first["data"][f"conf_{sea}"] == pytest.approx(float(resolution.confidences[0, 0]))
-    assert tasks[1]["annotations"] == []
+    assert first["data"]["conf_sea_deep"] == pytest.approx(float(resolution.confidences[0, 0]))
+    assert "completed_by" not in first["annotations"][0]  # its users are not ours
+    assert tasks[1]["annotations"] == tasks[1]["predictions"] == []  # nothing offered, no score
     cases.assert_same(labelstudio.read(tmp_path / "out.json").dataset, data)
 
 
@@ -182,3 +190,105 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 )
 def test_tasks_are_told_from_plain_records(head: bytes, is_task_list: bool) -> None:
     assert labelstudio.sniff(head, Path("a.json")) is is_task_list
+
+
+def annotated(folder: Path, demo: CandidateDataset) -> list[dict[str, Any]]:
+    """Return tasks of ours as Label Studio exports them after two people worked on some."""
+    formats.write(demo, folder / "tasks.json", format="labelstudio")
+    tasks = json.loads((folder / "tasks.json").read_text("utf-8"))[:3]
+    for who, task in ((1, tasks[0]), (2, tasks[0]), (2, tasks[1]), (3, tasks[2])):
+        chosen = task["data"]["candidates"][:who]
+        more = {"id": 10 * task["id"] + who, "completed_by": who, "lead_time": 3.5}
+        made = answer(*chosen, updated_at="2026-03-01T10:00:00Z", **more)
+        task["annotations"].append(made)
+    return tasks
+
+
+def as_min(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the same as JSON_MIN has it: a record per annotation, one choice as a plain text."""
+    found = []
+    for task in tasks:
+        for one in task["annotations"]:
+            chosen = one["result"][0]["value"]["choices"]
+            labels = chosen[0] if len(chosen) == 1 else {"choices": chosen}
+            about = {"annotator": one["completed_by"], "annotation_id": one["id"]}
+            about |= {"updated_at": one["updated_at"], "lead_time": one["lead_time"]}
+            found.append({"id": task["id"], **task["data"], "labels": labels, **about})
+    return found
+
+
+@pytest.mark.parametrize("kind", ["json", "json_min", "csv", "tsv"])
+def test_annotations_of_our_tasks_come_back_as_decisions_once(kind, demo, tmp_path: Path) -> None:
+    tasks = annotated(tmp_path, demo)
+    path = tmp_path / f"back.{kind.removesuffix('_min')}"
+    if kind == "json":
+        path.write_text(json.dumps(tasks), "utf-8")
+    elif kind == "json_min":
+        path.write_text(json.dumps(as_min(tasks)), "utf-8")
+    else:
+        pd.DataFrame(as_min(tasks)).to_csv(path, index=False, sep="\t" if kind == "tsv" else ",")
+    back = formats.read(path)
+    assert back.format == "labelstudio"
+    assert back.fingerprint == demo.fingerprint
+    first, second = demo.candidates[:2].sum(axis=1)
+    by = Counter((one.annotator, one.verdict) for one in back.decisions if one.annotator != "3")
+    assert by == {
+        ("1", "keep"): 1,
+        ("1", "reject"): first - 1,
+        ("2", "keep"): 4,
+        ("2", "reject"): first + second - 4,
+    }
+    space = Workspace(tmp_path / "space")
+    space.add_dataset(demo, "demo")
+    taken = take_decisions(space, back, demo.fingerprint)
+    assert taken == (2 * first + second + demo.candidates[2].sum(), 0, 0)
+    assert take_decisions(space, back, demo.fingerprint).n_new == 0
+    stored = space.decisions.by_annotator(demo.fingerprint)
+    assert len(stored["1"]) == first
+    assert len(stored["2"]) == first + second
+
+
+def test_what_was_decided_here_is_not_somebody_elses_there(demo, tmp_path: Path) -> None:
+    label = demo.label_names[int(np.flatnonzero(demo.candidates[0])[0])]
+    made = Decision(
+        fingerprint=demo.fingerprint,
+        instance_id=demo.ids[0],
+        label=label,
+        verdict="keep",
+        annotator="anna",
+    )
+    resolution = resolve(demo, demo.candidates * np.float32(0.4), decisions=[made])
+    formats.write(demo, tmp_path / "tasks.json", format="labelstudio", resolution=resolution)
+    tasks = json.loads((tmp_path / "tasks.json").read_text("utf-8"))
+    assert tasks[0]["predictions"][0]["result"] == []  # the model kept nothing; anna did
+    tasks[0]["annotations"][0]["completed_by"] = 1  # whoever imported them
+    back = formats.read(saved(tmp_path / "..", tasks))
+    assert [(one.annotator, one.label, one.verdict) for one in back.decisions] == [
+        ("anna", label, "keep")
+    ]
+    space = Workspace(tmp_path / "space")
+    space.add_dataset(demo, "demo")
+    space.decisions.add(made)
+    assert take_decisions(space, back, demo.fingerprint) == (0, 1, 0)
+
+
+def test_predictions_given_by_number_are_told(tmp_path: Path) -> None:
+    tasks = [task(i, f"text {i}", annotations=[answer("sea")], predictions=[i]) for i in range(3)]
+    found = labelstudio.read(saved(tmp_path, tasks)).problems
+    assert any("by their number only" in problem.message for problem in found)
+
+
+def test_keys_are_safe_and_local_pictures_are_addresses_of_its_server(tmp_path: Path) -> None:
+    display = pd.DataFrame(
+        {"my.text": ["a", "b", "c"], "image": ["x y.png", "http://a/b.png", "c"]}
+    )
+    data = CandidateDataset(np.eye(3), np.eye(3), ["a.b", "a b", "c"], display=display)
+    formats.write(data, tmp_path / "out.json", format="labelstudio-local-files")
+    shown = json.loads((tmp_path / "out.json").read_text("utf-8"))
+    assert shown[0]["data"]["my_text"] == "a"
+    assert shown[0]["data"]["image"] == "/data/local-files/?d=x%20y.png"
+    assert shown[1]["data"]["image"] == "http://a/b.png"
+    assert 'value="$image"' in (tmp_path / "out.config.xml").read_text("utf-8")
+    back = formats.read(tmp_path / "out.json").dataset
+    assert back.display is not None
+    assert list(back.display.columns) == ["my.text", "image"]

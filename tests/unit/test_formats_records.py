@@ -1,5 +1,6 @@
 """Records for Argilla, FiftyOne and Hugging Face: the keys those programs look for."""
 
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -56,14 +57,38 @@ def test_argilla_gets_suggestions_with_scores_and_who_decided(
     assert first["responses"] == third["responses"] == {}  # of users that we do not know
 
 
-def test_fiftyone_has_a_confidence_per_classification(
+def test_fiftyone_gets_a_folder_of_samples_with_their_classes(
     tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
 ) -> None:
-    first = lines(tmp_path, "fiftyone", data, resolution)[0]
-    assert first["filepath"] == "1.png"
-    assert first["labels"] == {"classifications": [{"label": "sea", "confidence": 0.75}]}
-    candidates = [{"label": "sea", "confidence": 0.75}, {"label": "dog", "confidence": 0.25}]
-    assert first["candidate_labels"] == {"classifications": candidates}
+    records.write(data, tmp_path / "out", resolution=resolution, name="fiftyone")
+    about = json.loads((tmp_path / "out" / "metadata.json").read_text("utf-8"))
+    assert {"labels", "candidate_labels", "instance_id", "text"} <= {
+        field["name"] for field in about["sample_fields"]
+    }
+    first = json.loads((tmp_path / "out" / "samples.json").read_text("utf-8"))["samples"][0]
+    assert first["filepath"] == "1.png"  # there is no such file to copy
+    assert first["instance_id"] == "0"
+    found = first["candidate_labels"]
+    assert found["_cls"] == "Classifications"
+    told = [(one["_cls"], one["label"], one["confidence"]) for one in found["classifications"]]
+    assert told == [("Classification", "sea", 0.75), ("Classification", "dog", 0.25)]
+
+
+def test_pictures_are_files_of_the_folder(tmp_path: Path) -> None:
+    url = "data:image/png;base64," + base64.b64encode(b"\x89PNG fake").decode()
+    display = pd.DataFrame({"image": [url] * 3})
+    data = CandidateDataset(np.eye(3), np.eye(3, dtype=np.uint8), display=display)
+    records.write(data, tmp_path / "out", name="fiftyone")
+    assert (tmp_path / "out" / "data" / "000001.png").read_bytes() == b"\x89PNG fake"
+
+
+def test_excel_gets_a_byte_order_mark_and_programs_get_text_as_it_is(tmp_path: Path) -> None:
+    data = CandidateDataset(np.eye(3), np.eye(3, dtype=np.uint8), ids=["-ve", "b", "=c"])
+    for name in ("csv-excel", "csv-raw"):
+        records.write(data, tmp_path / name, name=name)
+    assert (tmp_path / "csv-excel").read_bytes().startswith(b"\xef\xbb\xbfid,")
+    assert b"\n'-ve," in (tmp_path / "csv-excel").read_bytes()
+    assert b"\n-ve," in (tmp_path / "csv-raw").read_bytes()
 
 
 def test_huggingface_confidences_follow_the_candidates(

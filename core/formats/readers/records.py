@@ -1,25 +1,27 @@
-"""What is written for other programs only: Argilla, FiftyOne, Hugging Face, cleanlab's issues.
+"""What is written for other programs: Argilla, FiftyOne, Hugging Face, cleanlab's issues, Excel.
 
-Owns the names these go by, and the keys of the three that are JSON. Confidences go where each has a
-place for them: a list of scores in Argilla's suggestion, a confidence per classification in
-FiftyOne, a parallel list for Hugging Face. While nothing is resolved the candidates stand in for
-the labels, without confidences.
+Owns the names these go by, and the keys of those that are records of JSON. Confidences go where
+each has a place for them: a list of scores in Argilla's suggestion, a parallel list for Hugging
+Face. While nothing is resolved the candidates stand in for the labels, without confidences.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.data.dataset import CandidateDataset
+from core.formats.readers import fiftyone, huggingface
 from core.formats.readers.cleanlab import write_issues
+from core.formats.readers.delimited import CSV
+from core.formats.readers.labelstudio.tasks import write_local_files
 from core.formats.shared.json_text import write_json_lines, write_json_list
 from core.formats.shared.label_sets import (
     decided_labels,
     display_texts,
-    image_column,
     resolved_labels,
     sets_of,
 )
@@ -27,10 +29,16 @@ from core.formats.shared.mapping import ColumnMapping
 
 EXTENSIONS = {
     "argilla": ".json",  # one list: what `Dataset.records.from_json` reads
-    "fiftyone": ".jsonl",
+    "fiftyone": "",  # a folder
     "huggingface": ".jsonl",
+    "huggingface-parquet": ".parquet",
     "cleanlab-issues": ".csv",
+    "csv-excel": ".csv",  # with a byte-order mark, so that its letters are right
+    "csv-raw": ".csv",  # text that looks like a formula is left alone
+    "labelstudio-local-files": ".json",
 }
+BASES = {"csv-excel": "csv", "csv-raw": "csv", "labelstudio-local-files": "labelstudio"}
+"""The format of ours that those are, with an option."""
 
 QUESTION = "labels"
 AGENT = "plain"
@@ -61,9 +69,9 @@ def write(
     *,
     name: str = "argilla",
 ) -> None:
-    """Write one record per instance, in the flavour of this name."""
-    if name == "cleanlab-issues":
-        write_issues(dataset, path, mapping, resolution)
+    """Write the data set in the flavour of this name."""
+    if name in WRITERS:
+        WRITERS[name](dataset, path, mapping, resolution)
         return
     made = map(FLAVOURS[name], _rows(dataset, resolution))
     (write_json_list if EXTENSIONS[name] == ".json" else write_json_lines)(path, made)
@@ -111,26 +119,6 @@ def argilla_record(row: Row) -> Record:
     }
 
 
-def fiftyone_record(row: Row) -> Record:
-    """Return labels and candidates as `fo.Classifications`, a confidence on each."""
-    image = image_column(row.display)
-    shown = {key: text for key, text in row.display.items() if key != image}
-    return {
-        **shown,
-        "id": row.id,
-        **({} if image is None else {"filepath": row.display[image]}),
-        "labels": _classifications(row.labels, row.confidence(row.labels)),
-        "candidate_labels": _classifications(row.candidates, row.confidence(row.candidates)),
-    }
-
-
-def _classifications(labels: list[str], confidences: list[float] | None) -> Record:
-    if confidences is None:
-        return {"classifications": [{"label": label} for label in labels]}
-    pairs = zip(labels, confidences, strict=True)
-    return {"classifications": [{"label": label, "confidence": value} for label, value in pairs]}
-
-
 def huggingface_record(row: Row) -> Record:
     """Return label names, castable to `Sequence(ClassLabel)`; confidences follow the candidates."""
     record: Record = {**row.display, "id": row.id, "labels": row.labels}
@@ -142,6 +130,14 @@ def huggingface_record(row: Row) -> Record:
 
 FLAVOURS: dict[str, Callable[[Row], Record]] = {
     "argilla": argilla_record,
-    "fiftyone": fiftyone_record,
     "huggingface": huggingface_record,
+}
+
+WRITERS: dict[str, Callable[..., None]] = {
+    "fiftyone": fiftyone.write,
+    "huggingface-parquet": huggingface.write_parquet,
+    "cleanlab-issues": write_issues,
+    "csv-excel": partial(CSV.write, bom=True),
+    "csv-raw": partial(CSV.write, escape=False),
+    "labelstudio-local-files": write_local_files,
 }

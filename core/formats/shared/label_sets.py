@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 DECIDED = re.compile(r"decided by (.+) on (\S+)", re.DOTALL)
+UNSAFE = re.compile(r"[^A-Za-z0-9_]+")  # such as a dot or a blank
 IMAGE_NAMES = ("image", "img", "picture", "photo", "image_url", "image_path", "filepath")
 
 TRUTH_ONLY = Problem(
@@ -124,7 +125,7 @@ def decided_labels(
 ) -> dict[tuple[str, str], list[str]]:
     """Return, by annotator and date, the labels a person decided to be true for an instance."""
     decided: dict[tuple[str, str], list[str]] = {}
-    for j in _decided_columns(resolution, row):
+    for j in decided_columns(resolution, row):
         match = DECIDED.fullmatch(reason_of(resolution, row, j))
         if match:
             names = decided.setdefault((match[1], match[2]), [])
@@ -132,7 +133,8 @@ def decided_labels(
     return decided
 
 
-def _decided_columns(resolution: Any, row: int) -> list[int]:
+def decided_columns(resolution: Any, row: int) -> list[int]:
+    """Return the labels of an instance that a person decided about."""
     if resolution is None:
         return []
     texts = enumerate(resolution.reason_texts)
@@ -178,3 +180,17 @@ def shown_values(series: Any) -> "pa.Array":
 
 def _cells(column: Any) -> Iterable[tuple[Any, bool]]:
     return zip(column.tolist(), column.isna().tolist(), strict=True)
+
+
+def safe_keys(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """Return a key for each name that other programs can look up, all different."""
+    used = set(taken)
+    keys: dict[str, str] = {}
+    for name in names:
+        plain = UNSAFE.sub("_", name).strip("_") or "column"
+        key, n = plain, 2
+        while key in used:
+            key, n = f"{plain}_{n}", n + 1
+        used.add(key)
+        keys[name] = key
+    return keys

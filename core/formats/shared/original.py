@@ -41,6 +41,10 @@ class Original:
     def columns(self) -> tuple[str, ...]:
         return self.mapping.columns
 
+    def holds(self, format: str, ending: str) -> bool:
+        """Whether it is a file of this format and, of its endings, of this one."""
+        return self.format == format and self.name.lower().endswith(ending)
+
     @contextmanager
     def opened(self) -> Iterator[Path]:
         """Give the file, unpacked where it is packed.

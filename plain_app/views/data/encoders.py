@@ -42,7 +42,7 @@ def store_with_progress(staged: Staged, result: ReadResult, steps: list[Planned]
     """Store a file, encoded where that was chosen; return its fingerprint, none when refused."""
     if not changes_features(result, steps):
         with st.spinner("Loading into the workspace …"):
-            return data.store(result.dataset, staged.name)
+            return data.store_read(result, staged.name)
     bar, started = st.progress(0.0, "Loading the encoder …"), dict[str, float]()
 
     def show(column: str, done: int, total: int) -> None:

@@ -54,6 +54,7 @@ class DelimitedFormat:
     NAME: str
     EXTENSIONS: tuple[str, ...]
     separator: Separator
+    NOTE: str = ""
 
     def sniff(self, head: bytes, path: Path) -> bool:
         """Whether the first line is text that this separator cuts into several names."""
@@ -82,8 +83,15 @@ class DelimitedFormat:
         path: Path,
         mapping: ColumnMapping | None = None,
         resolution: Resolution | None = None,
+        *,
+        bom: bool = False,
+        escape: bool = True,
     ) -> None:
-        """Write the columns of the mapping, and the resolved labels when there are any."""
+        """Write the columns of the mapping, and the resolved labels when there are any.
+
+        `bom` begins the file as spreadsheets want it; without `escape`, text that one would run as
+        a formula is written as it is.
+        """
         copy = copied(dataset, mapping, resolution)
         mapping = mapping if copy is None else copy.mapping
         stated = mapping.separator if mapping is not None else None
@@ -91,11 +99,12 @@ class DelimitedFormat:
         tab = self.separator == "\t"
         separator = self.separator if stated is None or tab or stated == "\t" else stated
         with path.open("wb") as file:
-            file.write(codecs.BOM_UTF8 if mapping is not None and mapping.bom else b"")
+            has_bom = bom or (mapping is not None and mapping.bom)
+            file.write(codecs.BOM_UTF8 if has_bom else b"")
             if copy is not None and copy.are_rows_whole and separator == stated:
-                blocks = _copied_rows(copy, dataset, resolution)
+                blocks = _copied_rows(copy, dataset, resolution, escape)
             else:
-                blocks = made_rows(copy, dataset, mapping, resolution, separator)
+                blocks = made_rows(copy, dataset, mapping, resolution, separator, escape=escape)
             for block in blocks:
                 file.write(block)
                 failpoint("export.writing")
@@ -113,8 +122,12 @@ class DelimitedFormat:
                     yield batch if verbatim else unescaped(batch)
 
 
-CSV = DelimitedFormat("csv", (".csv", ".txt"), ",")
-TSV = DelimitedFormat("tsv", (".tsv", ".tab"), "\t")
+NOTE = (
+    "Text that begins with = + - @ has a ' before it, so that no spreadsheet runs it as a formula; "
+    "this program takes it away again. The format csv-raw leaves such text alone."
+)
+CSV = DelimitedFormat("csv", (".csv", ".txt"), ",", NOTE)
+TSV = DelimitedFormat("tsv", (".tsv", ".tab"), "\t", NOTE)
 
 
 @dataclass(frozen=True)
@@ -394,7 +407,7 @@ def _wrong_length(findings: Findings) -> Callable[[Any], str]:
 
 
 def _copied_rows(
-    copy: Copied, dataset: CandidateDataset, resolution: Resolution | None
+    copy: Copied, dataset: CandidateDataset, resolution: Resolution | None, escape: bool
 ) -> Iterator[bytes]:
     with (
         copy.original.opened() as path,
@@ -402,4 +415,4 @@ def _copied_rows(
     ):
         text = source.text
         rows = rows_of(text.path, source.offset, source.separator, quoted=text.quoted)
-        yield from copied_rows(source.header, rows, copy, dataset, resolution)
+        yield from copied_rows(source.header, rows, copy, dataset, resolution, escape=escape)

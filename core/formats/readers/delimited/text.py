@@ -38,18 +38,28 @@ def _escaped(texts: pa.Array) -> pa.Array:
     return pc.if_else(runs, pc.binary_join_element_wise("'", texts, ""), texts)
 
 
-def _quoted(texts: pa.Array, separator: str, *, verbatim: bool = False) -> pa.Array:
-    texts = texts if verbatim else _escaped(texts)
+def _quoted(
+    texts: pa.Array, separator: str, *, verbatim: bool = False, escape: bool = True
+) -> pa.Array:
+    texts = texts if verbatim or not escape else _escaped(texts)
     empty = "" if verbatim else r"|\A\z"
     special = pc.match_substring_regex(texts, f'[{re.escape(separator)}"\r\n]|\\A\\s|\\s\\z{empty}')
     doubled = pc.replace_substring(texts, '"', '""')
     return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), texts)
 
 
-def _cells(column: pa.Array, separator: str, decimal: str, *, verbatim: bool = False) -> pa.Array:
+def _cells(
+    column: pa.Array,
+    separator: str,
+    decimal: str,
+    *,
+    verbatim: bool = False,
+    escape: bool = True,
+) -> pa.Array:
     texts, kind = _as_strings(column), column.type
     if not (is_number(kind) or pa.types.is_temporal(kind)):
-        return _quoted(texts, separator, verbatim=verbatim).fill_null("")
+        quoted = _quoted(texts, separator, verbatim=verbatim, escape=escape)
+        return quoted.fill_null("")
     if pa.types.is_floating(kind) and decimal == ",":
         texts = pc.replace_substring(texts, ".", ",")
     return texts.fill_null("") if texts.null_count else texts
@@ -75,6 +85,8 @@ def made_rows(
     mapping: ColumnMapping | None,
     resolution: Resolution | None,
     separator: str,
+    *,
+    escape: bool = True,
 ) -> Iterator[bytes]:
     """Give header and rows cell by cell: those of a text file with its text, quoted as needed."""
     decimal = mapping.decimal if mapping is not None and separator != "," else "."
@@ -82,14 +94,15 @@ def made_rows(
     is_text = copy is not None and copy.original.format in ("csv", "tsv")
     verbatim = set(copy.names) if copy is not None and is_text else set()
     points = set(mapping.features) if mapping and mapping.decimal != decimal else set()
-    header = _quoted(pa.array(names, pa.string()), separator).to_pylist()
+    header = _quoted(pa.array(names, pa.string()), separator, escape=escape).to_pylist()
     yield (separator.join(header) + "\n").encode()
     for batch in batches_of(dataset, mapping, resolution, as_text=True):
         cells = []
         for name, column in zip(names, batch.columns, strict=True):
             if name in points & verbatim:
                 column = pc.replace_substring(column, ",", ".")
-            cells.append(_cells(column, separator, decimal, verbatim=name in verbatim))
+            options = {"verbatim": name in verbatim, "escape": escape}
+            cells.append(_cells(column, separator, decimal, **options))
         yield _lines(cells, separator)
 
 
@@ -99,17 +112,20 @@ def copied_rows(
     copy: Copied,
     dataset: CandidateDataset,
     resolution: Resolution | None,
+    *,
+    escape: bool = True,
 ) -> Iterator[bytes]:
     """Give header and rows of a file byte for byte, each with its outcome behind it."""
     separator = str(copy.mapping.separator)
     end = "\r\n" if header.endswith("\r\n") else "\n"
     names = pa.array([column.name for column in copy.outcome], pa.string())
-    added = _quoted(names, separator).to_pylist()
+    added = _quoted(names, separator, escape=escape).to_pylist()
     if not header and added:  # columns without names cannot be told apart from what is added
         header = separator.join(copy.names)
     if header:
         yield (separator.join([header.rstrip("\r\n"), *added]) + end).encode()
     options: dict[str, Any] = {"as_text": True, "instances": copy.instances()}
     for rows, records in by_instance(given, dataset, resolution, 1 + len(added), **options):
-        cells = [_cells(column.cells(rows), separator, ".") for column in copy.outcome]
+        outcome = [column.cells(rows) for column in copy.outcome]
+        cells = [_cells(column, separator, ".", escape=escape) for column in outcome]
         yield _lines([pa.array(records, pa.string()), *cells], separator, end)

@@ -1,9 +1,10 @@
-"""Label Studio: its JSON and JSON_MIN exports in, import JSON with predictions out.
+"""Label Studio: its JSON, JSON_MIN, CSV and TSV exports in, import JSON with predictions out.
 
-Owns what tasks mean. Candidates are `data.candidates`, else what all annotators chose together,
-else what predictions offer; cancelled annotations do not count. Features are a list in `data`
-(`embedding` or `features`), else the words of its text. `<stem>.config.xml` beside it is the
-labelling config: it names all labels, in order, and is written for the import.
+Owns what tasks mean. Of a task that this program wrote, annotations are decisions
+(`labelstudio.decisions`) and candidates are `data.candidates`; of others, candidates are what all
+annotators chose together, else what predictions offer. Cancelled annotations do not count. Features
+are a list in `data` (`embedding` or `features`), else the words of its text. `<stem>.config.xml`
+beside it is the labelling config: it names all labels, in order, and is written for the import.
 """
 
 import json
@@ -17,9 +18,12 @@ import numpy as np
 import pandas as pd
 
 from core.data.dataset import CandidateDataset, Features
+from core.formats.readers.labelstudio.decisions import Answer, decisions_of
+from core.formats.readers.labelstudio.table import table_records
 from core.formats.readers.labelstudio.tasks import write
 from core.formats.readers.labelstudio.words import (
     CONFIDENCE,
+    DATA,
     FEATURE_KEYS,
     NAME,
     OWN_KEYS,
@@ -29,24 +33,23 @@ from core.formats.readers.labelstudio.words import (
 from core.formats.shared.answers import Answers
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.json_text import features_of_rows, load_json, objects
-from core.formats.shared.label_sets import (
-    RESOLVED,
-    matrix_of_names,
-)
+from core.formats.shared.label_sets import matrix_of_names, safe_keys
 from core.formats.shared.limits import check_size
-from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.mapping import ColumnMapping, ReadDecision, ReadResult
 from core.formats.shared.text_features import word_features
 from core.formats.shared.xml_text import attributes_named, load_xml
 
 __all__ = ["EXTENSIONS", "NAME", "read", "siblings", "sniff", "write"]
 
-EXTENSIONS = (".json",)
+EXTENSIONS = (".json", ".csv", ".tsv")
+LACKS = ("display",)  # names of columns are made safe
 
 TASKS_ARE_KEPT = True  # an export is the file's own tasks, with ours added
 MIN_KEYS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 LABEL_KEYS = ("labels", "label", "choices", "choice", "class", "category", "sentiment")
 MAX_KEYS = 2_000
 TEXT = 64  # bytes of a field
+TABLE_COLUMNS = (b"annotator", b"annotation_id", b"lead_time")
 LIST = re.compile(rb"\s*\[\s*\{")
 TASK_LISTS = re.compile(rb'"(annotations|predictions|completions)"\s*:\s*\[')
 TASK_PARTS = re.compile(rb'"(data|result|completed_by|was_cancelled|model_version)"\s*:')
@@ -60,11 +63,20 @@ class Item:
     data: dict[str, Any]
     choices: dict[str, list[str]] = field(default_factory=dict)  # of annotations, predictions
     said: list[tuple[str, list[str]]] = field(default_factory=list)  # by source, where it is named
+    answers: list[Answer] = field(default_factory=list)  # of people
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program wrote the task."""
+        return "candidates" in self.data
 
 
 def sniff(head: bytes, path: Path) -> bool:
     """Whether this is a list of tasks, not of records with columns."""
     head = head.removeprefix(b"\xef\xbb\xbf")
+    header = head.split(b"\n", 1)[0]
+    if path.suffix.lower() in (".csv", ".tsv"):
+        return all(name in header for name in TABLE_COLUMNS)
     is_min = b'"annotation_id"' in head and b'"annotator"' in head
     is_full = bool(TASK_LISTS.search(head) and TASK_PARTS.search(head))
     return bool(LIST.match(head)) and (is_min or is_full)
@@ -73,10 +85,10 @@ def sniff(head: bytes, path: Path) -> bool:
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read tasks; what is assumed about them is said in the problems."""
     findings = Findings()
-    items = _items(load_json(path, findings), findings)
+    is_table = path.suffix.lower() in (".csv", ".tsv")
+    tasks = table_records(path, findings) if is_table else load_json(path, findings)
+    items = _items(tasks, findings)
     findings.stop_if_fatal()
-    if any(item.choices and "candidates" in item.data for item in items):
-        findings.add(RESOLVED.message, RESOLVED.fix)
     answers = _answers(items)
     offered = [
         _offered(item, findings)
@@ -96,13 +108,38 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     dataset = CandidateDataset(
         features, candidates, names, ids, feature_names, truths, display, votes=votes
     )
-    return ReadResult(dataset, findings.problems(), mapping, NAME)
+    decisions = _decisions(items, dataset, findings)
+    about = next((item.data[DATA] for item in items if item.is_ours and DATA in item.data), None)
+    return ReadResult(
+        dataset,
+        findings.problems(),
+        mapping,
+        NAME,
+        decisions=decisions,
+        fingerprint=about if isinstance(about, str) else None,
+    )
+
+
+def _decisions(
+    items: Sequence[Item], dataset: CandidateDataset, findings: Findings
+) -> tuple[ReadDecision, ...]:
+    """Return what people said of tasks of ours."""
+    found: list[ReadDecision] = []
+    for instance, item in zip(dataset.ids, items, strict=True):
+        if item.is_ours and item.answers:
+            found += decisions_of(instance, _texts(item.data["candidates"]), item.answers)
+    if found:
+        people = sorted({one.annotator for one in found})
+        shown = ", ".join(people[:5]) + (" …" if len(people) > 5 else "")
+        rule = f"annotations of tasks of this program are decisions: {len(found):,} of {shown}"
+        findings.add(rule, "Nothing to do; `plain decisions FILE` stores them.")
+    return tuple(found)
 
 
 def _answers(items: Sequence[Item]) -> Answers | None:
     """Return who said what, if several are named; a file of ours states its candidates instead."""
     sources = {who for item in items for who, _ in item.said}
-    if len(sources) < 2 or any("candidates" in item.data for item in items):
+    if len(sources) < 2 or any(item.is_ours for item in items):
         return None
     answers = Answers()
     for i, item in enumerate(items):
@@ -127,7 +164,10 @@ def _items(tasks: Any, findings: Findings) -> list[Item]:
 def _item(task: dict[str, Any], findings: Findings) -> Item:
     annotations = objects(task.get("annotations", task.get("completions")))
     counted = [a for a in annotations if not a.get("was_cancelled")]
-    choices, said = {}, []
+    choices: dict[str, list[str]] = {}
+    said: list[tuple[str, list[str]]] = []
+    people: list[Answer] = []
+    _tell_numbers(task, findings)
     guesses = [one for one in objects(task.get("predictions")) if not is_ours(one, task)]
     for kind, answers in (("annotations", counted), ("predictions", guesses)):
         if found := objects(answers):
@@ -135,11 +175,24 @@ def _item(task: dict[str, Any], findings: Findings) -> Item:
             choices[kind] = [name for names in each for name in names]
             named = ((_source(a), names) for a, names in zip(found, each, strict=True))
             said += [(who, names) for who, names in named if who is not None]
+            if kind == "annotations":
+                each_of = zip(found, each, strict=True)
+                people = [Answer(_source(a), a, names) for a, names in each_of]
     if cancelled := len(annotations) - len(counted):
         for _ in range(cancelled):
             findings.add("cancelled annotations were left out", "Nothing to do.")
     key = task.get("id")
-    return Item(None if key is None else str(key), task["data"], choices, said)
+    return Item(None if key is None else str(key), task["data"], choices, said, people)
+
+
+def _tell_numbers(task: dict[str, Any], findings: Findings) -> None:
+    """Say what a task names by its number only."""
+    for kind in ("annotations", "completions", "predictions"):
+        given = task.get(kind)
+        for one in given if isinstance(given, list) else ():
+            if not isinstance(one, dict):
+                rule = f"{kind} given by their number only cannot be read"
+                findings.add(rule, "Export them with their results.", value=one)
 
 
 def _source(answer: dict[str, Any]) -> str | None:
@@ -181,8 +234,10 @@ def _min_items(records: list[dict[str, Any]], findings: Findings) -> list[Item]:
         item = items.setdefault(task, Item(task, data, {"annotations": []}))
         names = _texts(record.get(key))
         item.choices["annotations"] += names
-        if isinstance(who := record.get("annotator"), int | str):
-            item.said.append((str(who), names))
+        who = _source({"completed_by": record.get("annotator")})
+        if who is not None:
+            item.said.append((who, names))
+            item.answers.append(Answer(who, record, names))
     return list(items.values())
 
 
@@ -245,6 +300,7 @@ def _ids(items: list[Item], findings: Findings) -> list[str]:
 
 def _display(items: list[Item], names: Sequence[str]) -> pd.DataFrame | None:
     hidden = {*OWN_KEYS, *(CONFIDENCE + name for name in names)}
+    hidden |= set(safe_keys(CONFIDENCE + name for name in names).values())
     keys = dict.fromkeys(key for item in items for key in item.data if key not in hidden)
     if len(keys) > MAX_KEYS:
         refuse(f"tasks may have up to {MAX_KEYS:,} fields", "Drop some.", value=f"{len(keys):,}")

@@ -1,16 +1,20 @@
 """Label Studio: tasks out. The file's own tasks with ours added, or import JSON made anew."""
 
+import json
+import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 
 from core.data.dataset import CandidateDataset
-from core.errors import ExportError
 from core.formats.readers.labelstudio.words import (
     CHOICES,
     CONFIDENCE,
+    DATA,
     MODEL,
     NAME,
     OWN_KEYS,
@@ -19,9 +23,20 @@ from core.formats.readers.labelstudio.words import (
 )
 from core.formats.shared.findings import Findings
 from core.formats.shared.json_text import load_json, objects, record_features, write_json_list
-from core.formats.shared.label_sets import decided_labels, display_texts, image_column, sets_of
+from core.formats.shared.label_sets import (
+    decided_columns,
+    decided_labels,
+    display_texts,
+    image_column,
+    safe_keys,
+    sets_of,
+)
 from core.formats.shared.mapping import ColumnMapping
 from core.formats.shared.xml_text import quoted_attribute
+
+LOCAL = "/data/local-files/?d="  # what its server makes of a path below its document root
+ADDRESS = re.compile(r"\A([a-z][a-z0-9+.-]*:|/data/)", re.IGNORECASE)
+HALF = 0.5
 
 
 def write(
@@ -29,18 +44,28 @@ def write(
     path: Path,
     mapping: ColumnMapping | None = None,
     resolution: Any = None,
+    *,
+    local_files: bool = False,
 ) -> None:
     """Write import JSON, and the labelling config the project needs to show it."""
-    if dataset.original is not None and dataset.original.format == NAME:
+    if dataset.original is not None and dataset.original.holds(NAME, ".json"):
         write_json_list(path, _given_tasks(dataset, resolution))
         return
-    display = display_texts(dataset)
-    own = [key for key in display if key in OWN_KEYS or key.startswith(CONFIDENCE)]
-    if own:
-        raise ExportError("These columns clash with fields of this program.", repr(own), "Rename.")
-    to_name, tag = _shown_field(display)
+    shown = display_texts(dataset)
+    image = image_column(shown)
+    if local_files and image is not None:
+        shown[image] = [
+            text if ADDRESS.match(text) else LOCAL + quote(text) for text in shown[image]
+        ]
+    keys = safe_keys(shown, {*OWN_KEYS, *_confidence_keys(tuple(dataset.label_names))})
+    display = {keys[name]: texts for name, texts in shown.items()}
+    to_name, tag = _shown_field(display, None if image is None else keys[image])
     siblings(path)[0].write_text(_config(dataset.label_names, to_name, tag), "utf-8")
     write_json_list(path, _tasks(dataset, display, to_name, resolution))
+
+
+write_local_files = partial(write, local_files=True)
+"""For pictures that a server of Label Studio reads from its own disk."""
 
 
 def _given_tasks(dataset: CandidateDataset, resolution: Any) -> Iterator[dict[str, Any]]:
@@ -79,8 +104,7 @@ def _extended(
     }
 
 
-def _shown_field(display: dict[str, list[str]]) -> tuple[str, str]:
-    image = image_column(display)
+def _shown_field(display: dict[str, list[str]], image: str | None) -> tuple[str, str]:
     texts = [key for key in ("text", *display) if key in display]
     return (image, "Image") if image is not None else ([*texts, "instance_id"][0], "Text")
 
@@ -101,7 +125,7 @@ def _tasks(
     candidates = sets_of(dataset.candidates, dataset.label_names)
     truth = None if dataset.truth is None else sets_of(dataset.truth, dataset.label_names)
     for i, instance in enumerate(dataset.ids):
-        data: dict[str, Any] = {"instance_id": instance}
+        data: dict[str, Any] = {"instance_id": instance, DATA: dataset.fingerprint}
         data |= {key: texts[i] for key, texts in display.items()}
         data |= {"candidates": candidates[i], **_confidences(dataset, resolution, i)}
         if truth is not None:
@@ -119,25 +143,31 @@ def _tasks(
 def _confidences(dataset: CandidateDataset, resolution: Any, row: int) -> dict[str, float]:
     if resolution is None:
         return {}
+    keys = _confidence_keys(tuple(dataset.label_names))
     return {
-        f"{CONFIDENCE}{dataset.label_names[j]}": float(resolution.confidences[row, j])
+        keys[j]: float(resolution.confidences[row, j])
         for j in np.flatnonzero(dataset.candidates[row]).tolist()
     }
+
+
+@lru_cache(8)
+def _confidence_keys(label_names: tuple[str, ...]) -> list[str]:
+    return list(safe_keys(CONFIDENCE + name for name in label_names).values())
 
 
 def _predictions(
     dataset: CandidateDataset, resolution: Any, row: int, to_name: str
 ) -> list[dict[str, Any]]:
-    """Return what the model resolved, and how sure it is of its verdicts on the candidates."""
-    if resolution is None:
+    """Return what the model says, not what people decided, and how sure it is of the candidates."""
+    offered = dataset.candidates[row] > 0
+    if resolution is None or not offered.any():
         return []
-    labels, offered = resolution.labels[row] > 0, dataset.candidates[row] > 0
+    labels, decided = resolution.labels[row] > 0, decided_columns(resolution, row)
+    labels[decided] = resolution.confidences[row, decided] >= HALF
     sure = np.where(labels, resolution.confidences[row], 1 - resolution.confidences[row])[offered]
     names = [dataset.label_names[j] for j in np.flatnonzero(labels).tolist()]
-    certainty = float(sure.mean()) if len(sure) else 1.0
-    return [
-        {"model_version": MODEL, "score": certainty, "result": [_result(names, to_name)]},
-    ]
+    result = [_result(names, to_name)] if names else []
+    return [{"model_version": MODEL, "score": float(sure.mean()), "result": result}]
 
 
 def _annotations(
@@ -149,12 +179,12 @@ def _annotations(
 
 
 def _annotation(annotator: str, date: str, names: list[str], to_name: str) -> dict[str, Any]:
-    # Label Studio knows its users by number; any other name is kept as a remark.
-    who = {"completed_by": int(annotator)} if annotator.isdecimal() else {}
-    remark = {"meta": {"text": [f"decided by {annotator} on {date}"]}}
+    # Its users are numbers that we do not know: who decided is kept as a remark.
+    said = json.dumps(sorted(names), ensure_ascii=False)
+    remark = {"meta": {"text": [f"decided by {annotator} on {date}", said]}}
     flags = {"was_cancelled": False, "ground_truth": False}
     dates = {"created_at": date, "updated_at": date}
-    return {**who, **flags, **dates, "result": [{**_result(names, to_name), **remark}]}
+    return {**flags, **dates, "result": [{**_result(names, to_name), **remark}]}
 
 
 def _result(names: list[str], to_name: str) -> dict[str, Any]:

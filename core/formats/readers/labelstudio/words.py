@@ -7,7 +7,8 @@ NAME = "labelstudio"
 CHOICES = "labels"  # the name of the <Choices> control, the results' `from_name`
 MODEL = "plain"
 FEATURE_KEYS = ("embedding", "features")
-OWN_KEYS = (*FEATURE_KEYS, "candidates", "truth", "instance_id")
+DATA = "plain_data"  # the fingerprint of the data that a task of ours is about
+OWN_KEYS = (*FEATURE_KEYS, "candidates", "truth", "instance_id", DATA)
 CONFIDENCE = "conf_"
 
 
