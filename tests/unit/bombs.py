@@ -75,6 +75,14 @@ def csv_rows_of_wrong_length(path: Path) -> None:
 
 
 @bomb("a.csv")
+def csv_many_people(path: Path) -> None:
+    """A column for each of a thousand people and five labels."""
+    names = ",".join(f"Annotator{at}_{label}" for at in range(1_000) for label in "abcde")
+    rows = (f"{i}," + ",".join("01"[(i + j) % 2] for j in range(5_000)) for i in range(900))
+    path.write_text(f"id,{names}\n" + "\n".join(rows) + "\n")
+
+
+@bomb("a.csv")
 def csv_many_labels(path: Path) -> None:
     """A label of its own in every row: the matrix would have a square of cells."""
     path.write_text("id,x,labels\n" + "".join(f"{i},1,l{i}\n" for i in range(500_000)))
@@ -822,6 +830,24 @@ def parquet_label_lists(path: Path) -> None:
 
     sets = pa.array([[f"l{i}" for i in range(5_000)]] * 20_000)
     _parquet(path, {"x": np.zeros(20_000, np.float32), "labels": sets})
+
+
+@bomb("a.parquet")
+def parquet_few_long_lists(path: Path) -> None:
+    """Ten lists of ten million numbers: few rows, so all of them would be the sample."""
+    import pyarrow as pa
+
+    lists = pa.array([np.zeros(10_000_000, np.float32)] * 10)
+    _parquet(path, {"x": lists, "labels": ["a|b"] * 10})
+
+
+@bomb("a.parquet")
+def parquet_lists_of_objects(path: Path) -> None:
+    """A column to be shown that takes twenty times its size as Python's objects."""
+    import pyarrow as pa
+
+    objects = pa.array([[{"a": 1.0, "b": "xy"}] * 200_000] * 110)
+    _parquet(path, {"shown": objects, "labels": ["a|b"] * 110})
 
 
 @bomb("a.parquet")

@@ -16,7 +16,7 @@ from core.failpoints import failpoint
 from core.formats.shared.class_labels import class_names, with_names
 from core.formats.shared.copying import batches_of
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.limits import check_cells, check_rows, check_size
+from core.formats.shared.limits import check_cells, check_rows, check_shape, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
 
@@ -143,9 +143,17 @@ def _batches(path: Path, metadata: pq.FileMetaData) -> Iterator[pa.RecordBatch]:
                     batch.validate(full=True)
                     n_bytes += sum(map(_spelled_bytes, batch.columns))
                     check_size(n_bytes, "its text")
+                    _check_lengths(batch)
                     yield _spelled_out(batch)
     except BAD_FILE as error:
         refuse(f"the Parquet file cannot be read: {error}", DAMAGED)
+
+
+def _check_lengths(batch: pa.RecordBatch) -> None:
+    """Refuse a list that could not be one row of features before it is looked at."""
+    for column in batch.columns:
+        if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+            check_shape(1, pc.max(pc.list_value_length(column)).as_py() or 0, 0)
 
 
 def _spelled_bytes(array: pa.Array) -> int:

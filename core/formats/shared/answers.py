@@ -8,9 +8,11 @@ import ast
 import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from core.data.votes import Votes
 from core.formats.shared.cells import MAX_LIST_TEXT, parse_flag, parse_names
@@ -97,6 +99,32 @@ class Answers:
         else:
             for label in self.labels.numbers(no):
                 self._no.extend((row, label, who))
+        self._check_size()
+
+    def add_marks(
+        self,
+        rows: npt.NDArray[np.int64],
+        sources: Sequence[str],
+        marks: npt.NDArray[np.int8],
+        names: Sequence[str],
+    ) -> None:
+        """Note many answers: of each row and source 1, 0 or less (not asked) for every label."""
+        is_answer = np.any(marks >= 0, axis=1)
+        rows, marks = rows[is_answer], marks[is_answer]
+        who = np.array([self._number(one) for one in compress(sources, is_answer)], np.int64)
+        whole = np.all(marks >= 0, axis=1)
+        _extend(self._answered, rows[whole], who[whole])
+        for votes, (i, j) in (
+            (self._yes, np.nonzero(marks == 1)),
+            (self._no, np.nonzero((marks == 0) & ~whole[:, None])),
+        ):
+            used = np.flatnonzero(np.bincount(j, minlength=len(names)))
+            numbers = np.zeros(len(names), np.int64)
+            numbers[used] = self.labels.numbers(names[at] for at in used.tolist())
+            _extend(votes, rows[i], numbers[j], who[i])
+        self._check_size()
+
+    def _check_size(self) -> None:
         n_values = len(self._yes) + len(self._no) + len(self._answered)
         check_size(4 * n_values, "the list of all votes")
 
@@ -131,6 +159,10 @@ class Answers:
         tables = [one.astype(np.int32) for one in (yes, answered, no)]
         votes = Votes(tuple(order), tables[0], tables[1], tables[2], (n, len(label_names)))
         return votes.compact()
+
+
+def _extend(values: "array[int]", *columns: npt.NDArray[Any]) -> None:
+    values.frombytes(np.stack(columns, axis=1).astype(np.int32).tobytes())
 
 
 def _keys(table: Any) -> Any:

@@ -5,7 +5,7 @@ they are met first, and have the first row's cells.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -181,18 +181,7 @@ class _Folding:
         """A row has an item, a source and 0/1 for each label; an empty cell was not asked."""
         flags = np.stack([self._marks(name) for name in self.mapping.labels], axis=1)
         names = plain_names(self.mapping.labels, LABEL_PREFIXES)
-        for row, who, marks in zip(self.rows.tolist(), self._who(), flags, strict=True):
-            self._marked(row, who, marks, names)
-
-    def _marked(self, row: int, who: str, marks: Any, names: Sequence[str]) -> None:
-        asked = marks >= 0
-        if not asked.any():
-            return
-        yes = [names[j] for j in np.flatnonzero(marks == 1).tolist()]
-        if asked.all():
-            self.answers.add(row, who, yes)
-        else:
-            self.answers.add(row, who, yes, [names[j] for j in np.flatnonzero(marks == 0).tolist()])
+        self.answers.add_marks(self.rows, list(self._who()), flags, names)
 
     def _marks(self, name: str) -> npt.NDArray[np.int8]:
         """Return a column of votes: 1, 0, or -1 where there is none."""
@@ -244,8 +233,7 @@ class _Folding:
             for column, owner, label in zip(self.mapping.labels, sources, labels, strict=True):
                 if owner == who:
                     marks[:, names.index(label)] = self._marks(column)
-            for row in np.flatnonzero((marks >= 0).any(axis=1)).tolist():
-                self._marked(row, who, marks[row], names)
+            self.answers.add_marks(np.arange(len(marks)), [who] * len(marks), marks, names)
 
     def _cells(self) -> None:
         """A cell holds the answers of all sources."""

@@ -16,6 +16,7 @@ from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, Column
 
 SAMPLE_ROWS = 1000
 MAX_CLASSES = 200  # whole numbers beyond count or measure something
+SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million numbers
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
 DELIMITERS = ("|", ";", "#", ",", " ")
@@ -172,7 +173,7 @@ class Roles:
     def cells(self, name: str) -> list[Any]:
         """Return the first rows' cells of a column, missing ones too."""
         column = self.table.column(name)
-        return list(map(_hashable, column.slice(0, 20 * SAMPLE_ROWS).to_pylist()))
+        return list(map(_hashable, _first_cells(column, 20 * SAMPLE_ROWS).to_pylist()))
 
     def is_constant(self, name: str) -> bool:
         """Whether all rows at hand say the same."""
@@ -242,13 +243,21 @@ def _claimed(fields: dict[str, Any]) -> set[str]:
 
 
 def profile_of(name: str, column: pa.ChunkedArray) -> Profile:
-    column = column.slice(0, SAMPLE_ROWS)
+    column = _first_cells(column, SAMPLE_ROWS)
     column = column.drop_null() if column.null_count else column
     kind = column.type
     if pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return _number_profile(name, column.to_numpy())
     values = column.to_pylist()
     return Profile(name, _kind(values), values)
+
+
+def _first_cells(column: pa.ChunkedArray, n_rows: int) -> pa.ChunkedArray:
+    """Return the first rows, fewer where their cells are large."""
+    n_rows = min(n_rows, len(column))
+    while n_rows > 1 and column.slice(0, n_rows).nbytes > SAMPLE_BYTES:
+        n_rows //= 2
+    return column.slice(0, n_rows)
 
 
 def _number_profile(name: str, numbers: npt.NDArray[Any]) -> Profile:

@@ -50,6 +50,7 @@ NO_FEATURES = Problem(
     "Add a text, columns of numbers or a list `embedding` so that like instances help each other.",
 )
 MAX_COLUMNS = 50_000
+OBJECT_SPREAD = 16  # times its bytes is what {"a": 1.5, "b": "xy"} takes as a dict (measured: 20)
 
 Flags = npt.NDArray[Any]  # of 0/1 or booleans
 
@@ -383,5 +384,14 @@ def concatenated(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def _display(table: pa.Table, columns: tuple[str, ...]) -> pd.DataFrame | None:
-    shown = [name for name in columns if name in table.column_names]
-    return table.select(shown).to_pandas() if shown else None
+    shown = table.select([name for name in columns if name in table.column_names])
+    check_size(sum(map(_object_bytes, shown.columns)), "what is shown")
+    return shown.to_pandas() if shown.num_columns else None
+
+
+def _object_bytes(column: pa.ChunkedArray) -> int:
+    """Return about how many bytes a column of objects takes as Python's, which others are not."""
+    kind = column.type
+    while pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        kind = kind.value_type
+    return OBJECT_SPREAD * column.nbytes if pa.types.is_struct(kind) or pa.types.is_map(kind) else 0
