@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from core.confidence.candidates import Candidates, Floats
 from core.confidence.level import Level
-from core.confidence.noise_model import Floats, Noise, logit
+from core.confidence.noise_model import Noise, logit
 from core.confidence.readings import held, worth_keeping
 from core.confidence.sources import SourceModel
 
@@ -78,17 +79,17 @@ def calibrate(
     sources : what the votes alone say, where several sources voted
     level : what earlier predictions, of candidates, told; None: these are such
     """
-    offered = np.asarray(Y) > 0
-    rows, labels = np.nonzero(offered)
+    candidates = Candidates.of(Y)
+    offered, (rows, labels) = candidates.offered, candidates.cells
     known, verdicts, weights = _answers(offered, decided, sampled)
     noise, kept = None, np.zeros(len(rows), bool)
     if sources is None:
-        noise = Noise.fit(Y, Y_hat, level)
+        noise = Noise.fit(candidates, Y_hat, level)
     if noise is not None and noise.readings is not None:
-        evidence = noise.evidence(Y, Z, Y_hat, eta)
+        evidence = noise.evidence(candidates, Z, Y_hat, eta)
         readings = noise.readings.after(*evidence.at(known), verdicts, weights)
         p, kept = readings.mean(*evidence)
-        p = noise.placed(offered, p)[rows, labels]
+        p = noise.coherent(candidates, p)
     elif sources is not None:
         p = sources.refit(Y_hat, decided).confidences(Y, Z, Y_hat, eta)[rows, labels]
     else:

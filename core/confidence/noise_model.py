@@ -17,23 +17,15 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
-import scipy.sparse as sp
 
+from core.confidence.candidates import Candidates, Floats, Kinds
 from core.confidence.counts import FalseCounts
 from core.confidence.level import Level, OfferCurve, TrueCurve
 from core.confidence.readings import Readings, held
 
-Floats = npt.NDArray[np.float64]
-Cells = npt.NDArray[np.bool_]
-Kinds = tuple[tuple[int, int], ...]
-
 _OF_LABEL, _OF_CELL = 0.75, 0.5
 """Weights of a label's frequency and of an unusual prediction in the second way's order: those of
 the eight sets' best order, flat from .5 to 1."""
-
-_BY_CHANCE, _EXCEPTIONS = 15, 0.02
-"""How often a kind would be offered alone by chance, at least, and the share of it that is."""
 
 
 class Evidence(NamedTuple):
@@ -61,26 +53,26 @@ class Noise:
     @classmethod
     def fit(cls, Y: Any, Y_hat: Any, level: Level | None = None) -> Self:
         """Learn from all rows. `level` is known where earlier predictions were of candidates."""
-        offered, Y_hat = np.asarray(Y) > 0, np.asarray(Y_hat)
+        candidates, Y_hat = Candidates.of(Y), np.asarray(Y_hat)
+        offered, frequency = candidates.offered, candidates.frequency
         level = Level.fit(offered, Y_hat) if level is None else level
-        frequency = offered.mean(axis=0) if len(offered) else np.zeros(offered.shape[1])
         predicted = Y_hat.mean(axis=0, dtype=np.float64)
-        if not offered.any():
+        if not candidates.size.any():
             return cls(level, frequency, predicted)
         curve = OfferCurve(offered, Y_hat)
         levels, weights = level.readings
-        by_chance = _by_chance(curve, offered, Y_hat, level, levels)
-        model = cls(level, frequency, predicted, curve, by_chance, kinds=_kinds(offered))
-        evidence = model.evidence(offered, None, Y_hat)
+        by_chance = _by_chance(curve, candidates, Y_hat, level, levels)
+        model = cls(level, frequency, predicted, curve, by_chance, kinds=candidates.kinds)
+        evidence = model.evidence(candidates, None, Y_hat)
         readings = Readings.fit(evidence.chance, evidence.order, weights, level.expectation)
         return replace(model, readings=readings)
 
     def evidence(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Evidence:
         """Return what the candidates of these rows show; they may be a few of all."""
         assert self.curve is not None
-        offered = np.asarray(Y) > 0
-        rows, labels = np.nonzero(offered)
-        said, size = np.asarray(Y_hat)[rows, labels].astype(np.float64), offered.sum(axis=1)
+        candidates = Candidates.of(Y)
+        (rows, labels), size = candidates.cells, candidates.size
+        said = np.asarray(Y_hat)[rows, labels].astype(np.float64)
         u = self.curve.score(said, labels)
         if Z is not None:
             moved = by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
@@ -105,28 +97,39 @@ class Noise:
         The mean of all readings, but not below even odds where some keep the candidate. As
         `targets` of networks, a likely one.
         """
-        offered = np.asarray(Y) > 0
-        if self.readings is None or not offered.any():
-            return np.zeros(offered.shape)
-        evidence = self.evidence(Y, Z, Y_hat, eta)
-        if targets:
-            return self.placed(offered, self.readings.likely(*evidence))
-        return self.placed(offered, held(*self.readings.mean(*evidence)))
+        candidates = Candidates.of(Y)
+        out = np.zeros(candidates.offered.shape)
+        out[candidates.cells] = self.of_cells(candidates, Z, Y_hat, eta, targets=targets)
+        return out
 
-    def placed(self, offered: Cells, p: Floats) -> Floats:
-        """Return probabilities of candidates in their places, coherent among kinds."""
-        out = np.zeros(offered.shape)
-        out[offered] = p
-        return _coherent(out, self.kinds)
+    def of_cells(
+        self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0, *, targets: bool = False
+    ) -> Floats:
+        """Return `confidences` of the candidates alone, in row-major order."""
+        candidates = Candidates.of(Y)
+        if self.readings is None or not candidates.size.any():
+            return np.zeros(len(candidates.cells[0]))
+        evidence = self.evidence(candidates, Z, Y_hat, eta)
+        if targets:
+            return self.coherent(candidates, self.readings.likely(*evidence))
+        return self.coherent(candidates, held(*self.readings.mean(*evidence)))
+
+    def coherent(self, candidates: Candidates, p: Floats) -> Floats:
+        """Return probabilities of candidates, coherent among kinds."""
+        if not self.kinds:
+            return p
+        out = np.zeros(candidates.offered.shape)
+        out[candidates.cells] = p
+        return _coherent(out, self.kinds)[candidates.cells]
 
 
 def _by_chance(
-    curve: OfferCurve, offered: Cells, Y_hat: Any, level: Level, levels: Floats
+    curve: OfferCurve, candidates: Candidates, Y_hat: Any, level: Level, levels: Floats
 ) -> tuple[tuple[TrueCurve, FalseCounts] | None, ...]:
     """Return P(true | x) and the numbers of false candidates at every level."""
-    rows, labels = np.nonzero(offered)
-    u, size = curve.score(Y_hat[rows, labels], labels), offered.sum(axis=1)
-    frequency = offered.mean(axis=0)
+    rows, labels = candidates.cells
+    size, frequency = candidates.size, candidates.frequency
+    u = curve.score(Y_hat[rows, labels], labels)
 
     def n_false(e: float) -> float:
         return float((frequency - curve.true_rate(e)).sum())
@@ -139,32 +142,13 @@ def _by_chance(
         true = curve.at(float(e))
         ends = (e, e) if len(levels) > 1 else (level.e_low, level.e_high)
         bounds = n_false(float(ends[0])), n_false(float(ends[1]))
-        p, n_labels = true(u, labels), offered.shape[1]
+        p, n_labels = true(u, labels), len(frequency)
         out.append((true, FalseCounts.fit(p, size, n_labels, float(e), bounds)))
     return tuple(out)
 
 
-def _kinds(offered: Cells) -> Kinds:
-    """Return pairs of a label and what it is a kind of, rarest first.
-
-    A kind is hardly ever offered without the other, though by chance it often would be; not so
-    the other without it. Where it is a kind of several, the rarest of them is meant.
-    """
-    Y = sp.csr_matrix(offered, dtype=np.float32)
-    together = (Y.T @ Y).toarray()
-    count = together.diagonal()
-    by_chance = np.outer(count, 1 - count / max(len(offered), 1))
-    kind = (by_chance > _BY_CHANCE) & (count[:, None] - together <= _EXCEPTIONS * by_chance)
-    others = np.where(kind & ~kind.T, count, np.inf)
-    rarest_first = np.argsort(count, kind="stable")
-    pairs = ((int(j), int(np.argmin(others[j]))) for j in rarest_first)
-    return tuple((j, whole) for j, whole in pairs if others[j, whole] < np.inf)
-
-
 def _coherent(p: Floats, kinds: Kinds) -> Floats:
     """Return the probabilities, no candidate's below that of some kind of it being true."""
-    if not kinds:
-        return p
     none = np.ones_like(p)
     for j, whole in kinds:
         none[:, whole] *= np.minimum(1 - p[:, j], none[:, j])

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from core.confidence.noise_model import Floats, logit
+from core.confidence.candidates import Floats
+from core.confidence.noise_model import logit
 from core.confidence.sources import SourceModel
 
 _JOINT = 24

@@ -24,7 +24,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import expit, log_expit
 
-from core.confidence.noise_model import Floats, by_graphs, logit
+from core.confidence.candidates import Floats
+from core.confidence.noise_model import by_graphs, logit
 from core.confidence.readings import held
 from core.data.votes import Table, Votes
 

@@ -7,7 +7,6 @@ made without the instance's own target, no truth is needed to weigh them.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,12 +75,17 @@ class CrossFit:
         """Return Y_hat of the training instances, n x L in [0, 1], each label with its rate."""
         parts = list(self._others)
         if networks:
-            parts.append(self.networks.held_out(features).cpu().numpy() - self._level)
+            own = self.networks.held_out(features).cpu().numpy()
+            own -= self._level
+            parts.append(own)
         products = np.array([[np.vdot(a, b) for b in parts] for a in parts], np.float64)
         aims = np.array([np.vdot(a, self._centred) for a in parts], np.float64)
         self._weights = nnls(products, aims)[0]
-        Y_hat = sum(np.float32(w) * part for w, part in zip(self._weights, parts, strict=True))
-        return torch.as_tensor(_at_level(Y_hat + self._level, self._level), device=self.device)
+        Y_hat = np.zeros_like(self._centred)
+        for w, part in zip(self._weights, parts, strict=True):
+            Y_hat += np.float32(w) * part
+        Y_hat += self._level
+        return torch.as_tensor(_at_level(Y_hat, self._level), device=self.device)
 
     def predict(self, X: Features, features: Rows) -> Tensor:
         """Return predictions of other instances; the neighbours' weight goes to the others."""
@@ -110,10 +114,10 @@ class CrossFit:
         self._weights = state["weights"].numpy()
 
 
-def _at_level(Y_hat: Any, level: Matrix) -> Matrix:
-    """Cut predictions to [0, 1] and keep each label's mean."""
-    Y_hat = np.clip(Y_hat, 0, 1)
+def _at_level(Y_hat: Matrix, level: Matrix) -> Matrix:
+    """Cut predictions to [0, 1] and keep each label's mean; in place."""
+    np.clip(Y_hat, 0, 1, out=Y_hat)
     for _ in range(6):
         Y_hat += level - Y_hat.mean(axis=0)
         np.clip(Y_hat, 0, 1, out=Y_hat)
-    return np.asarray(Y_hat, np.float32)
+    return Y_hat

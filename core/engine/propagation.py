@@ -150,16 +150,16 @@ class Propagator:
     def objective(self, Z: Any, Y: Any, Y_hat: Any) -> tuple[Any, Any, Any, Any]:
         """Return the four terms of Eq. (2): prediction, candidates, instance and label graph."""
         h = self.alpha + self.beta
-        half_x = self.alpha * (Z * Z).sum() / 2
-        half_y = self.beta * (Z * Z).sum() / 2
+        squares = (Z * Z).sum()
+        half_x, half_y = self.alpha * squares / 2, self.beta * squares / 2
         if self.alpha:
             half_x = half_x - h * (Z * (self._A_x @ Z)).sum() / 4
         if self.beta:
             half_y = half_y - h * (Z * (Z @ self._A_y)).sum() / 4
-        to_prediction, to_candidates = Z - Y_hat, Z - Y
+        to_prediction, to_candidates = (_squared_distance(Z, to) for to in (Y_hat, Y))
         return (
-            (to_prediction * to_prediction).sum() / 2,
-            self.eta * (to_candidates * to_candidates).sum() / 2,
+            to_prediction / 2,
+            self.eta * to_candidates / 2,
             half_x,
             half_y,
         )
@@ -446,6 +446,12 @@ def _powers(A: Any, at: int, size: int, n: int) -> Iterator[npt.NDArray[np.float
 def _weight(powers: npt.NDArray[np.float64], r: int, s: int) -> float:
     """Return how often A_x^r A_y^s appears in the polynomial with these coefficients."""
     return float(powers[r + s] * comb(r + s, r)) if r + s < len(powers) else 0.0
+
+
+def _squared_distance(Z: Any, to: Any) -> Any:
+    off = Z - to
+    off *= off
+    return off.sum()
 
 
 def balance(Z: Any, Y: Any, how: str) -> Any:

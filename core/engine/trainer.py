@@ -14,7 +14,6 @@ Another method (`core.methods.learner`) takes the place of the network; no propa
 import platform
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from time import perf_counter
@@ -26,9 +25,7 @@ import torch
 from torch import Tensor
 
 from core.confidence.level import Level
-from core.confidence.noise_model import Noise
-from core.confidence.reliability import Reliability, reliability
-from core.confidence.sources import source_model
+from core.confidence.reliability import Reliability
 from core.data.dataset import CandidateDataset, Features
 from core.engine.config import PlainConfig
 from core.engine.crossfit import CrossFit
@@ -36,15 +33,11 @@ from core.engine.events import EpochRecord, Event, GraphsBuilt, Objective, RunEn
 from core.engine.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
 from core.engine.metrics import f1, roc_auc
 from core.engine.network import Between, Network, Rows, Threads, choose_device, fit_scaling
-from core.engine.propagation import Propagator, balance
+from core.engine.pseudo_labels import PseudoLabels, to_host
 from core.errors import StopTraining, TrainingError
 from core.methods.learner import MethodLearner
 
 Matrix = npt.NDArray[np.float32]
-
-_QUICK_ROUNDS = 8
-"""Rounds in which an epoch looks at the sources again; the end takes as many as it needs. Likewise
-an epoch and new targets take one reading of e, the end all of them."""
 
 
 class PlainTrainer:
@@ -117,7 +110,7 @@ class PlainTrainer:
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
         features = self._scaling.rows(scaled, device)
-        self._propagation = _Propagation(config, instance_graph, label_graph, dataset, device)
+        self._propagation = PseudoLabels(config, instance_graph, label_graph, dataset, device)
         self._Y_hat, self._Z, self._confidence = self._propagation.start()
         self._targets = None if targets is None else torch.tensor(targets, device=device)
         self._learner: _OneNetwork | CrossFit | MethodLearner
@@ -215,12 +208,12 @@ class PlainTrainer:
     @property
     def predictions(self) -> Matrix:
         """Y_hat, n x L in [0, 1]: what the network says of the training instances."""
-        return _host(self._Y_hat)
+        return to_host(self._Y_hat)
 
     @property
     def pseudo_labels(self) -> Matrix:
         """Z, n x L in [0, 1]: the propagated labels, balanced."""
-        return _host(self._Z)
+        return to_host(self._Z)
 
     @property
     def confidences(self) -> Matrix:
@@ -228,7 +221,7 @@ class PlainTrainer:
 
         With one network they are calibrated only once the training has ended.
         """
-        return _host(self._confidence)
+        return to_host(self._confidence)
 
     @property
     def sources(self) -> Reliability | None:
@@ -241,7 +234,7 @@ class PlainTrainer:
             return self._learner.predict_proba(X)
         scaled = self._scaling.apply(X)
         features = self._scaling.rows(scaled, self._Z.device)
-        return _host(self._learner.predict(scaled, features))
+        return to_host(self._learner.predict(scaled, features))
 
     def _record(
         self,
@@ -303,110 +296,6 @@ class _OneNetwork:
 
     def loss(self, Y_hat: Tensor) -> Tensor:
         return self._network.loss(Y_hat, self._targets)
-
-
-class _Propagation:
-    """The propagation half of an epoch, with the candidates on the device."""
-
-    def __init__(
-        self,
-        config: PlainConfig,
-        instance_graph: InstanceGraph,
-        label_graph: LabelGraph,
-        dataset: CandidateDataset,
-        device: torch.device,
-    ) -> None:
-        self._config, self._out = config, device
-        # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
-        self._device = torch.device("cpu") if device.type == "mps" else device
-        weights = {
-            name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
-        }
-        self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
-        self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
-        self._offered = self._Y > 0
-        self.level, self.level_is_due = Level(), False  # until predictions are worth it
-        self._sources = source_model(dataset.votes, held_out=config.members > 1)
-
-    @property
-    def first(self) -> Tensor:
-        """What several networks fit first: what the votes say, or else the candidates."""
-        if self._sources is None:
-            return self._Y.to(self._out)
-        found = self._sources.confidences(_host(self._Y), None, None)
-        return torch.as_tensor(found, dtype=torch.float32, device=self._out)
-
-    def start(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the first prediction, which is the candidates, pseudo-labels and confidences."""
-        Y = self._Y
-        if self._config.disambiguation == "none":
-            return Y.to(self._out), Y.to(self._out), Y.to(self._out)
-        raw = self._propagate(Y)
-        Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
-        return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
-
-    def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """Return the next pseudo-labels, the confidences, and the objective's terms.
-
-        Where no propagation follows the network, its own prediction is the confidence. One network
-        is the paper's: its confidences are calibrated at the end, which costs more than an epoch.
-        """
-        Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
-        confidence = Y_hat * self._Y
-        if self._config.disambiguation == "alternating":
-            raw = self._propagate(Y_hat)
-            Z, confidence = self._balanced(raw), self._propagator.confidence(raw, self._Y)
-        if self._config.members > 1:
-            confidence = self._calibrated(Y_hat, raw, _QUICK_ROUNDS)
-        objective = self._propagator.objective(raw, self._Y, Y_hat)
-        return Z.to(self._out), confidence.to(self._out), objective
-
-    def calibrated(self, Y_hat: Tensor, *, targets: bool = False) -> Tensor:
-        """Return the confidences of these predictions as probabilities."""
-        Y_hat = Y_hat.to(self._device)
-        return self._calibrated(Y_hat, self._propagate(Y_hat), targets=targets).to(self._out)
-
-    def _calibrated(
-        self, Y_hat: Tensor, raw: Tensor, rounds: int | None = None, *, targets: bool = False
-    ) -> Tensor:
-        Z = _host(raw) if self._config.disambiguation == "alternating" else None
-        eta, sources = self._config.eta, self._sources
-        Y, predictions = _host(self._Y), _host(Y_hat)
-        if sources is not None and rounds is not None:
-            sources = replace(sources, rounds=rounds)
-        if sources is None and self.level_is_due:
-            self.level = Level.fit(Y, predictions, self._config.expected_false)
-            self.level_is_due = False
-        if sources is None:
-            level = self.level if rounds is None and not targets else self.level.one_reading
-            noise = Noise.fit(Y, predictions, level)
-            found = noise.confidences(Y, Z, predictions, eta, targets=targets)
-        else:
-            found = sources.refit(predictions).confidences(Y, Z, predictions, eta)
-        return torch.as_tensor(found, dtype=torch.float32, device=self._device)
-
-    def reliability(self, Y_hat: Tensor) -> Reliability | None:
-        return reliability(self._sources, _host(self._Y), _host(Y_hat))
-
-    def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-        """Return how many candidate cells changed sides, and their mean entropy in nats."""
-        before, after = before.to(self._device), after.to(self._device)
-        changed = (((before > 0.5) != (after > 0.5)) & self._offered).sum().float()
-        z = after.clamp(1e-7, 1 - 1e-7)
-        entropy = -(z * z.log() + (1 - z) * (1 - z).log()) * self._Y
-        return changed, entropy.sum() / self._Y.sum().clamp(min=1)
-
-    def _balanced(self, raw: Tensor) -> Tensor:
-        Z: Tensor = balance(raw, self._Y, self._config.balance)
-        return Z
-
-    def _propagate(self, Y_hat: Tensor) -> Tensor:
-        Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
-        return Z
-
-
-def _host(values: Tensor) -> Matrix:
-    return values.detach().cpu().numpy().astype(np.float32)
 
 
 def _run_started(config: PlainConfig, dataset: CandidateDataset, device: Any) -> RunStarted:

@@ -1,0 +1,150 @@
+"""The propagation half of an epoch: from predictions to pseudo-labels and confidences.
+
+Candidates stay on the device. What is calibrated are candidate cells, a few of all n x L.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from core.confidence.candidates import Candidates
+from core.confidence.level import Level
+from core.confidence.noise_model import Noise
+from core.confidence.reliability import Reliability, reliability
+from core.confidence.sources import source_model
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.graphs import InstanceGraph, LabelGraph
+from core.engine.propagation import Propagator, balance
+
+Matrix = npt.NDArray[np.float32]
+
+_QUICK_ROUNDS = 8
+"""Rounds in which an epoch looks at the sources again; the end takes as many as it needs. Likewise
+an epoch and new targets take one reading of e, the end all of them."""
+
+
+class PseudoLabels:
+    """The propagation half of an epoch, with the candidates on the device."""
+
+    def __init__(
+        self,
+        config: PlainConfig,
+        instance_graph: InstanceGraph,
+        label_graph: LabelGraph,
+        dataset: CandidateDataset,
+        device: torch.device,
+    ) -> None:
+        self._config, self._out = config, device
+        # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
+        self._device = torch.device("cpu") if device.type == "mps" else device
+        weights = {
+            name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
+        }
+        self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
+        self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
+        self._candidates = Candidates.of(dataset.candidates)
+        self._cells = tuple(
+            torch.as_tensor(part, device=self._device) for part in self._candidates.cells
+        )
+        self.level, self.level_is_due = Level(), False  # until predictions are worth it
+        self._sources = source_model(dataset.votes, held_out=config.members > 1)
+
+    @property
+    def first(self) -> Tensor:
+        """What several networks fit first: what the votes say, or else the candidates."""
+        if self._sources is None:
+            return self._Y.to(self._out)
+        found = self._sources.confidences(self._candidates.offered, None, None)
+        return torch.as_tensor(found, dtype=torch.float32, device=self._out)
+
+    def start(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the first prediction, which is the candidates, pseudo-labels and confidences."""
+        Y = self._Y
+        if self._config.disambiguation == "none":
+            return Y.to(self._out), Y.to(self._out), Y.to(self._out)
+        raw = self._propagate(Y)
+        Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
+        return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
+
+    def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+        """Return the next pseudo-labels, the confidences, and the objective's terms.
+
+        Where no propagation follows the network, its own prediction is the confidence. One network
+        is the paper's: its confidences are calibrated at the end, which costs more than an epoch.
+        """
+        Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
+        propagates = self._config.disambiguation == "alternating"
+        if propagates:
+            raw = self._propagate(Y_hat)
+            Z = self._balanced(raw)
+        if self._config.members > 1:
+            confidence = self._calibrated(Y_hat, raw, _QUICK_ROUNDS)
+        else:
+            confidence = (
+                self._propagator.confidence(raw, self._Y) if propagates else Y_hat * self._Y
+            )
+        objective = self._propagator.objective(raw, self._Y, Y_hat)
+        return Z.to(self._out), confidence.to(self._out), objective
+
+    def calibrated(self, Y_hat: Tensor, *, targets: bool = False) -> Tensor:
+        """Return the confidences of these predictions as probabilities."""
+        Y_hat = Y_hat.to(self._device)
+        return self._calibrated(Y_hat, self._propagate(Y_hat), targets=targets).to(self._out)
+
+    def _calibrated(
+        self, Y_hat: Tensor, raw: Tensor, rounds: int | None = None, *, targets: bool = False
+    ) -> Tensor:
+        Z = _shown(raw) if self._config.disambiguation == "alternating" else None
+        eta, sources, Y, predictions = (
+            self._config.eta,
+            self._sources,
+            self._candidates,
+            _shown(Y_hat),
+        )
+        if sources is not None:
+            if rounds is not None:
+                sources = replace(sources, rounds=rounds)
+            dense = sources.refit(predictions).confidences(Y.offered, Z, predictions, eta)
+            return torch.as_tensor(dense, dtype=torch.float32, device=self._device)
+        if self.level_is_due:
+            self.level = Level.fit(Y.offered, predictions, self._config.expected_false)
+            self.level_is_due = False
+        level = self.level if rounds is None and not targets else self.level.one_reading
+        noise = Noise.fit(Y, predictions, level)
+        found = noise.of_cells(Y, Z, predictions, eta, targets=targets)
+        values = torch.as_tensor(found, dtype=torch.float32, device=self._device)
+        return torch.zeros_like(self._Y).index_put_(self._cells, values)
+
+    def reliability(self, Y_hat: Tensor) -> Reliability | None:
+        return reliability(self._sources, self._candidates.offered, to_host(Y_hat))
+
+    def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+        """Return how many candidate cells changed sides, and their mean entropy in nats."""
+        was, now = before.to(self._device)[self._cells], after.to(self._device)[self._cells]
+        changed = ((was > 0.5) != (now > 0.5)).sum().float()
+        p = now.clamp(1e-7, 1 - 1e-7)
+        entropy = -(p * p.log() + (1 - p) * (1 - p).log())
+        return changed, entropy.sum() / max(len(p), 1)
+
+    def _balanced(self, raw: Tensor) -> Tensor:
+        Z: Tensor = balance(raw, self._Y, self._config.balance)
+        return Z
+
+    def _propagate(self, Y_hat: Tensor) -> Tensor:
+        Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
+        return Z
+
+
+def to_host(values: Tensor) -> Matrix:
+    """Return a copy to keep."""
+    return _shown(values).astype(np.float32)
+
+
+def _shown(values: Tensor) -> Matrix:
+    """Return values to look at, not to keep: on the CPU they are not copied."""
+    shown: Matrix = values.detach().cpu().numpy()
+    return shown
