@@ -48,6 +48,14 @@ ExportFolders = Annotated[
         help="Let people write exports below it (repeatable); on a shared server nowhere else.",
     ),
 ]
+DataFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--data-folder",
+        metavar="DIR",
+        help="Let people open files below it by path (repeatable); on a shared server no others.",
+    ),
+]
 Port = Annotated[
     int | None, typer.Option(min=1, max=65535, help="8501, or a free one, by default.")
 ]
@@ -72,6 +80,7 @@ def open_app(
     password_file: PasswordFile = None,
     trusted_proxy: TrustedProxies = None,
     export_folder: ExportFolders = None,
+    data_folder: DataFolders = None,
 ) -> None:
     """Open the app in the browser: load data, train and watch, explore."""
     _serve(
@@ -83,6 +92,7 @@ def open_app(
         password_file=password_file,
         trusted_proxies=trusted_proxy or [],
         export_folders=export_folder or [],
+        data_folders=data_folder or [],
     )
 
 

@@ -25,6 +25,7 @@ from core.formats.shared.limits import limited
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.original import Original, stamp_of
 from core.formats.shared.placing import check_free, checksums, placing, record_of
+from core.formats.shared.progress import Progress, telling
 from core.formats.side_file import find_side_file, side_file_of, write_side_file
 
 __all__ = [
@@ -63,7 +64,11 @@ class Format(Protocol):
 
 
 def read(
-    path: Path | str, mapping: ColumnMapping | None = None, *, name: str | None = None
+    path: Path | str,
+    mapping: ColumnMapping | None = None,
+    *,
+    name: str | None = None,
+    progress: Progress | None = None,
 ) -> ReadResult:
     """Read a data set from a file of any known format.
 
@@ -71,6 +76,7 @@ def read(
     ----------
     mapping : roles of columns that shall not be guessed
     name : the file's own name, where `path` is a temporary one
+    progress : called with the bytes read and their number, by formats that are read in parts
 
     Raises
     ------
@@ -80,7 +86,7 @@ def read(
     path = _table_among_pictures(Path(path))
     shown = path.with_name(Path(name).name) if name and Path(name).name else path
     try:
-        with limited(path):
+        with limited(path), telling(progress):
             stamp, head = stamp_of(path), _head(path)
             if not is_packed(head):
                 result = _read_with_side_file(path, shown, head, mapping)

@@ -2,7 +2,8 @@
 
 Owns every Streamlit option but the theme, which is in `.streamlit/config.toml`. Listens to other
 machines, itself or behind a proxy, only with a password (`plain_app.server.access`) or an OpenID
-Connect provider. Such a server is shared: it writes files only below folders its operator named.
+Connect provider. Such a server is shared: it writes and opens files only below folders its
+operator named.
 """
 
 import base64
@@ -34,7 +35,8 @@ HERE = Path(__file__).parents[1]  # where the pages are
 LOOPBACK = ("127.0.0.1", "localhost")
 ANY = ("0.0.0.0", "::")  # every address of this machine; its names are not known
 OIDC = "PLAIN_OIDC"  # set for the pages: ask st.user who it is
-EXPORT_FOLDERS = "PLAIN_EXPORT_FOLDERS"  # set for the pages of a shared server: a JSON list
+# Set for the pages of a shared server, each a JSON list: where they may write, and read.
+EXPORT_FOLDERS, DATA_FOLDERS = "PLAIN_EXPORT_FOLDERS", "PLAIN_DATA_FOLDERS"
 DEFAULT_PORT = 8501
 MAX_UPLOAD_MB = 200
 STARTING_SECONDS = 30
@@ -121,6 +123,7 @@ def serve(
     password_file: Path | None = None,
     trusted_proxies: Sequence[str] = (),
     export_folders: Sequence[Path] = (),
+    data_folders: Sequence[Path] = (),
 ) -> None:
     """Serve the app until Ctrl-C; `data` is a file to look at first, or the word of a demo."""
     password = None if password_file is None else PasswordFile(password_file)
@@ -129,7 +132,8 @@ def serve(
     os.environ["FORWARDED_ALLOW_IPS"] = ",".join(proxies)
     check_host(host, is_guarded=password is not None, is_proxied=bool(proxies))
     is_shared = host not in LOOPBACK or bool(proxies) or password is not None
-    _allow_folders(export_folders, is_shared)
+    _allow_folders(EXPORT_FOLDERS, "--export-folder", export_folders, is_shared)
+    _allow_folders(DATA_FOLDERS, "--data-folder", data_folders, is_shared)
     port = find_port(port, host)
     folder = full_path(workspace)
     os.environ["PLAIN_WORKSPACE"] = str(folder)
@@ -176,15 +180,15 @@ def networks(given: Sequence[str]) -> list[str]:
     return found
 
 
-def _allow_folders(folders: Sequence[Path], is_shared: bool) -> None:
-    """Tell the pages where they may write; anywhere where the machine is the person's own."""
+def _allow_folders(variable: str, option: str, folders: Sequence[Path], is_shared: bool) -> None:
+    """Tell the pages which folders are open; all where the machine is the person's own."""
     for folder in folders:
         if not folder.is_dir():
-            raise PlainError("There is no such folder.", f"--export-folder {folder}")
+            raise PlainError("There is no such folder.", f"{option} {folder}")
     if is_shared or folders:
-        os.environ[EXPORT_FOLDERS] = json.dumps([str(one.resolve()) for one in folders])
+        os.environ[variable] = json.dumps([str(one.resolve()) for one in folders])
     else:
-        os.environ.pop(EXPORT_FOLDERS, None)
+        os.environ.pop(variable, None)
 
 
 def find_port(wanted: int | None, host: str = "127.0.0.1") -> int:

@@ -6,6 +6,8 @@ A file on its way in lies in the workspace's `incoming` folder under a name of c
 
 import os
 import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -20,18 +22,25 @@ from core.data.dataset import CandidateDataset
 from core.data.demo import DEMOS
 from core.data.noise import confusable_candidates, resemblance, uniform_candidates
 from core.data.votes import Votes
-from core.errors import DatasetError, Problem
+from core.errors import DatasetError, PlainError, Problem
 from core.formats import ColumnMapping, ReadResult, read
 from core.store.files import telling_disk
 from core.store.permissions import make_private_folder, open_private
 from core.store.returned import data_of, take_decisions
 from plain_app.charts.distribution import TogetherPoints, together_points
-from plain_app.services import pictures
+from plain_app.server.launcher import DATA_FOLDERS
+from plain_app.services import folders, pictures
 from plain_app.services.workspace import workspace
 
 PREVIEW_ROWS = 12
 MAX_SHOWN_TEXT = 300
 PICTURE = ("data:image/png;base64,", "data:image/jpeg;base64,", "data:image/webp;base64,")
+
+
+POLL_SECONDS = 0.2
+_readers = ThreadPoolExecutor(2, thread_name_prefix="reader")
+
+Show = Callable[[float], None]
 
 
 class Staged(NamedTuple):
@@ -74,6 +83,32 @@ def stage(upload: IO[bytes], name: str) -> Staged:
     return Staged(str(path), Path(name).name[:200] or "file")
 
 
+def can_open_paths() -> bool:
+    """Whether files of the server's disk can be opened: on one's own machine, or some folders."""
+    return folders.allowed(DATA_FOLDERS) != []
+
+
+def stage_path(typed: str) -> Staged:
+    """Return a file or folder of the server's disk, to be looked at where it is.
+
+    Raises
+    ------
+    PlainError
+        There is none, or it does not lie below a folder that is open.
+    """
+    typed = typed.strip().strip("\"'")
+    try:
+        path = folders.checked(typed, DATA_FOLDERS)
+    except folders.NoPathError as error:
+        raise PlainError("This is no path.", str(error)) from error
+    except folders.NotAllowedError as error:
+        hint = f"Folders that are open here: {error}."
+        raise PlainError("This path is not open.", typed, hint) from error
+    if not typed or not path.exists():
+        raise PlainError("There is no such file.", typed, "Give its whole path on the server.")
+    return Staged(str(path.absolute()), path.name[:200] or "file")
+
+
 def staged_by_launcher() -> Staged | None:
     """Return the file named by `plain app --data`, if any."""
     path = os.environ.get("PLAIN_FILE")
@@ -83,12 +118,18 @@ def staged_by_launcher() -> Staged | None:
 def discard(staged: Staged) -> None:
     """Delete a copied upload; a file of the user's own is never touched."""
     path = Path(staged.path)
+    _read.clear()  # what was read may be large
     if path.parent == workspace().folder / "incoming":
         path.unlink(missing_ok=True)
 
 
-def read_staged(staged: Staged, mapping: ColumnMapping | None) -> ReadResult:
+def read_staged(
+    staged: Staged, mapping: ColumnMapping | None, show: Show | None = None
+) -> ReadResult:
     """Read a staged file; an unchanged one with the same mapping only once.
+
+    `show` is called now and then meanwhile, with the share that is read: by whoever asked, for
+    what is cached must not draw.
 
     Raises
     ------
@@ -101,13 +142,22 @@ def read_staged(staged: Staged, mapping: ColumnMapping | None) -> ReadResult:
         gone = Problem("the file is gone", "Choose it again.", fatal=True, value=staged.name)
         raise DatasetError([gone]) from None
     stated = "" if mapping is None else mapping.model_dump_json(exclude_unset=True)
-    return _read(staged.path, staged.name, stamp, stated)
+    told = [0.0]
+    reading = _readers.submit(_read, staged.path, staged.name, stamp, stated, told)
+    while not wait([reading], POLL_SECONDS).done:
+        if show is not None:
+            show(told[0])
+    return reading.result()
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _read(path: str, name: str, stamp: int, stated: str) -> ReadResult:
+def _read(path: str, name: str, stamp: int, stated: str, _told: list[float]) -> ReadResult:
     mapping = ColumnMapping.model_validate_json(stated) if stated else None
-    return read(path, mapping, name=name)
+
+    def tell(done: int, total: int) -> None:
+        _told[0] = done / max(total, 1)
+
+    return read(path, mapping, name=name, progress=tell)
 
 
 def report(dataset: CandidateDataset, found: tuple[Problem, ...] = ()) -> Report:

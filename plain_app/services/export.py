@@ -5,7 +5,6 @@ Everything goes through `core.export`, as `plain export` does, so both write the
 
 import io
 import json
-import os
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -25,6 +24,7 @@ from core.review import Resolution, Threshold, resolve
 from core.review.resolve import NEW_LABEL
 from core.store.permissions import make_private_folder
 from plain_app.server.launcher import EXPORT_FOLDERS
+from plain_app.services import folders
 from plain_app.services.workspace import current_decisions, workspace
 
 PREVIEWED = 3  # instances in a preview
@@ -221,8 +221,7 @@ def write(
 
 def allowed_folders() -> list[str] | None:
     """Return the folders that people may write below; none where they may write anywhere."""
-    stated = os.environ.get(EXPORT_FOLDERS)
-    return None if stated is None else list(json.loads(stated))
+    return folders.allowed(EXPORT_FOLDERS)
 
 
 def write_below(
@@ -240,17 +239,13 @@ def write_below(
 
 
 def _allowed(folder: str) -> Path:
-    allowed = allowed_folders()
     try:
-        target = Path(folder).expanduser()
-        target = target if allowed is None else target.resolve()
-        target.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:  # no such home, or not a path at all
-        raise ExportError("This is no folder.", f"{folder}: {error}") from error
-    if allowed is not None and not any(target.is_relative_to(one) for one in allowed):
-        hint = f"Folders allowed here: {', '.join(allowed) or 'none'}. Or download the file."
-        raise ExportError("This folder is not open to exports.", folder, hint)
-    return target
+        return folders.checked(folder, EXPORT_FOLDERS)
+    except folders.NoPathError as error:
+        raise ExportError("This is no folder.", str(error)) from error
+    except folders.NotAllowedError as error:
+        hint = f"Folders allowed here: {error}. Or download the file."
+        raise ExportError("This folder is not open to exports.", folder, hint) from error
 
 
 def packed(made: Outcome, name: str, format: str, *, per_item: bool = False) -> bytes:

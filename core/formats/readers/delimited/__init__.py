@@ -10,7 +10,6 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +38,7 @@ from core.formats.shared.folding import is_folded
 from core.formats.shared.label_files import with_names_beside
 from core.formats.shared.list_features import is_number
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
+from core.formats.shared.progress import ahead, tell
 from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
 
 SAMPLE_BYTES = 2**20
@@ -226,7 +226,7 @@ def _load(
         batches = _pieces(source, types) if in_pieces else _stream(source, types, findings)
         try:
             return (
-                to_dataset(_ahead(batches), mapping, _most_rows(source), findings),
+                to_dataset(ahead(batches), mapping, _most_rows(source), findings),
                 mapping,
                 findings,
             )
@@ -322,10 +322,12 @@ def _pieces(source: _Source, types: dict[str, pa.DataType]) -> Iterator[pa.Recor
     Such a file can be cut anywhere between lines, and its pieces be parsed on all processors.
     """
     with source.text.path.open("rb") as file:
+        size = source.text.path.stat().st_size
         file.seek(source.offset)
         while piece := file.read(PIECE_BYTES) + file.readline():
             table = pacsv.read_csv(pa.BufferReader(piece), **_options(source, types))
             yield from map(unescaped, table.to_batches())
+            tell(file.tell(), size)
 
 
 def _stream(
@@ -350,21 +352,13 @@ def _parsed(
         with reader:
             for batch in reader:
                 yield unescaped(batch)
+                tell(file.tell(), file.size())
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return
         if findings.is_full:
             findings.stop_if_fatal()
         raise
-
-
-def _ahead(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the same batches, the next one parsed by another thread meanwhile."""
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(next, batches, None)
-        while (batch := coming.result()) is not None:
-            coming = pool.submit(next, batches, None)
-            yield batch
 
 
 def _reader(

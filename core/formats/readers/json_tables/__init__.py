@@ -31,6 +31,7 @@ from core.formats.shared.json_text import load_json
 from core.formats.shared.label_files import with_names_beside
 from core.formats.shared.limits import check_rows, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
+from core.formats.shared.progress import tell
 from core.formats.shared.tables import record_batch
 from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
 from core.formats.shared.text import read_text
@@ -137,7 +138,7 @@ def _has_objects_on_lines(start: bytes, path: Path) -> bool:
 
 def _lines(path: Path, findings: Findings) -> Iterator[list[Record]]:
     """Give the objects of a JSON Lines file, some at a time; lines that hold none are findings."""
-    bad, n_bytes = 0, 0
+    bad, n_bytes, done, size = 0, 0, 0, path.stat().st_size
     chunk: list[Record] = []
     for number, text in enumerate(_line_texts(path, blank=True), start=1):
         record, fault = _parsed(text) if text else (None, "")
@@ -152,6 +153,8 @@ def _lines(path: Path, findings: Findings) -> Iterator[list[Record]]:
             return
         if n_bytes > CHUNK_BYTES:
             yield chunk
+            done += n_bytes
+            tell(min(done, size), size)
             chunk, n_bytes = [], 0
     yield chunk
 

@@ -1,0 +1,58 @@
+"""Data on the server's disk: opened by path, where that is allowed."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from plain_app.server import launcher
+
+
+def good_csv() -> bytes:
+    rows = range(40)
+    labels = {f"label_{name}": [(i + j) % 2 for i in rows] for j, name in enumerate("abc")}
+    table = pd.DataFrame({"id": [f"i{i}" for i in rows], "x": [i / 7 for i in rows], **labels})
+    return table.to_csv(index=False).encode()
+
+
+def open_path(app, path):
+    app.text_input(key="data.path").set_value(str(path))
+    return app.button(key="data.open_path").click().run()
+
+
+def test_a_path_on_the_server_is_read_where_it_is(stage, open_app, tmp_path):
+    path = tmp_path / "sea.csv"
+    path.write_bytes(good_csv())
+    app = open_path(open_app(), path)
+    assert not app.exception
+    app.button(key="data.load").click().run()
+    assert [row.name for row in stage.space.datasets()] == ["sea.csv"]
+    assert path.read_bytes() == good_csv()
+    assert not (stage.space.folder / "incoming").exists()
+
+
+@pytest.mark.parametrize("typed", ["", "nowhere.csv", "a\0b", "~nobody-has-this-name/x.csv"])
+def test_a_path_that_leads_nowhere_is_a_message(stage, open_app, typed):
+    app = open_path(open_app(), typed)
+    assert not app.exception
+    assert any("path" in one.value or "no such file" in one.value for one in app.text)
+
+
+def test_on_a_shared_server_paths_are_open_below_named_folders_only(
+    stage, open_app, tmp_path, monkeypatch
+):
+    inside, outside = tmp_path / "open", tmp_path / "closed"
+    for folder in (inside, outside):
+        folder.mkdir()
+        (folder / "sea.csv").write_bytes(good_csv())
+    (inside / "link.csv").symlink_to(outside / "sea.csv")
+    monkeypatch.setenv(launcher.DATA_FOLDERS, json.dumps([str(inside)]))
+    for typed in (outside / "sea.csv", inside / ".." / "closed" / "sea.csv", inside / "link.csv"):
+        app = open_path(open_app(), typed)
+        assert any("not open" in one.value for one in app.text)
+    app = open_path(open_app(), inside / "sea.csv")
+    app.button(key="data.load").click().run()
+    assert len(stage.space.datasets()) == 1
+    monkeypatch.setenv(launcher.DATA_FOLDERS, "[]")
+    app = open_app(data="")
+    assert not [one for one in app.text_input if one.key == "data.path"]
