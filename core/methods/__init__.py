@@ -47,6 +47,9 @@ METHODS: dict[str, Method] = {
 }
 """By the name a user types. Those called -style are as far as they are known."""
 
+OF_RUNS: dict[str, Method] = {"consensus": _method("consensus:Consensus")}
+"""Methods that learn from other runs: there is nothing to fit without them."""
+
 USES_TORCH = frozenset(
     {"studio", "plain", "network", "apml-style", "pml-mt-style", "comes-hl", "propml"}
     | {"kernel-ridge", "cleanlab-network"}
@@ -59,10 +62,10 @@ NEEDS_VERIFIED = frozenset({"pml-md"})
 
 def make_method(name: str, **settings: Any) -> Any:
     """Return the estimator of that name with some of its settings replaced."""
-    if name not in METHODS:
+    if name not in METHODS and name not in OF_RUNS:
         known = ", ".join(METHODS)
         raise PlainError("No such method.", f"Got {name!r}.", f"Methods: {known}.")
-    module, of, own = METHODS[name]
+    module, of, own = (METHODS | OF_RUNS)[name]
     return getattr(import_module(module), of)(**{**own, **settings})
 
 

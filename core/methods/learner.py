@@ -35,17 +35,17 @@ class MethodLearner:
         self,
         dataset: CandidateDataset,
         config: PlainConfig,
-        verified: npt.NDArray[Any] | None,
+        known: npt.NDArray[Any] | None,
         device: torch.device,
     ) -> None:
         assert config.method is not None
         self._device, self._offered = device, dataset.candidates > 0
         self._model = make_method(config.method.name, **dict(config.method.settings))
         own = {"seed": config.seed, "device": config.device}
-        known = self._model.get_params()
-        self._model.set_params(**{name: one for name, one in own.items() if name in known})
-        if hasattr(self._model, "verify"):
-            self._model.verify(verified)
+        has = self._model.get_params()
+        self._model.set_params(**{name: one for name, one in own.items() if name in has})
+        if hasattr(self._model, "learn_from"):
+            self._model.learn_from(known)
         self._data, self._state = dataset, dict[str, npt.NDArray[Any]]()
         self._steps: Iterator[Step] | None = None
         self._step: Step | None = None

@@ -55,10 +55,10 @@ class PMLMD(CandidateEstimator):
         self, X: Any, Y: Any = None, votes: Any = None, verified: Any = None, *, y: Any = None
     ) -> Self:
         """Learn; `verified` is (n, L): 0 and 1 in rows whose true labels are known, else NaN."""
-        self.verify(verified)
+        self.learn_from(verified)
         return super().fit(X, Y, votes, y=y)
 
-    def verify(self, verified: Any) -> Self:
+    def learn_from(self, verified: Any) -> Self:
         """Take the verified rows; `fit` does it."""
         rule = "verified rows are needed: (n, L) with 0 and 1 where the truth is known, else NaN"
         V = np.asarray([] if verified is None else verified, np.float64)

@@ -184,6 +184,20 @@ def verified_rows(
     return np.asarray(files.read_arrays(path)["verified"], np.float32)
 
 
+def mean_predictions(workspace: Workspace, run: RunRow) -> npt.NDArray[np.float32]:
+    """Return the mean of what the runs predict that a consensus is of."""
+    assert run.config.method is not None
+    ids = str(dict(run.config.method.settings)["runs"]).split()
+    others = [workspace.runs.get(one) for one in ids]
+    if any(one.fingerprint != run.fingerprint for one in others):
+        hint = "Choose runs of one data set."
+        raise StoreError("A consensus is of runs on the same data.", " ".join(ids), hint)
+    found = [
+        files.read_array(require_results(workspace, one) / "predictions.npy") for one in others
+    ]
+    return np.asarray(np.mean(found, axis=0), np.float32)
+
+
 def read_checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:
     """Return the last checkpoint, unless it is damaged or knows epochs whose events were lost."""
     path = workspace.runs.folder(run.id) / "checkpoint.npz"

@@ -32,7 +32,7 @@ from core.errors import (
     StoreUnavailable,
 )
 from core.failpoints import failpoint
-from core.methods import NEEDS_VERIFIED
+from core.methods import NEEDS_VERIFIED, OF_RUNS
 from core.runs import processes as background
 from core.runs.recorder import Recorder, patiently
 from core.runs.results import (
@@ -41,6 +41,7 @@ from core.runs.results import (
     level_of,
     load_graphs,
     lost_files,
+    mean_predictions,
     read_checkpoint,
     read_graphs,
     verified_rows,
@@ -239,6 +240,8 @@ def _train(
     warm = files.read_arrays(reviewed) if reviewed.exists() else {}
     if run.config.method is not None and run.config.method.name in NEEDS_VERIFIED:
         warm = {"targets": verified_rows(workspace, run, dataset)}
+    elif run.config.method is not None and run.config.method.name in OF_RUNS:
+        warm = {"targets": mean_predictions(workspace, run)}
     try:
         events = trainer.epochs(
             dataset,

@@ -9,6 +9,7 @@ import streamlit as st
 from core import tuning
 from core.engine.config import ABLATIONS, PlainConfig
 from core.engine.metrics import f1, roc_auc
+from core.runs.standing import Standing, judge, judge_each_other
 from core.tuning.objectives import read_verdicts
 from plain_app.charts.compare import Curve, DisagreementPoints, disagreement_points
 from plain_app.charts.instance_map import colour_numbers
@@ -16,7 +17,7 @@ from plain_app.services import data, explore, maps, runs, studies
 from plain_app.services.maps import PackedMap
 from plain_app.services.workspace import list_runs, workspace
 
-MAX_COMPARED = 8
+MAX_COMPARED = 12
 CUT = 0.5
 
 
@@ -58,9 +59,17 @@ def variants() -> list[str]:
 def start(fingerprint: str, variant: str) -> str:
     """Train a variant; ablations are of the first preset. Return the run's id."""
     known = runs.presets()
+    if variant in runs.other_methods():
+        return runs.start(fingerprint, runs.method_config(variant, {}), variant)
     config = runs.preset(variant if variant in known else known[0])
     changed = PlainConfig(**{**config.model_dump(), **ABLATIONS.get(variant, {})})
     return runs.start(fingerprint, changed, variant)
+
+
+def start_consensus(fingerprint: str, run_ids: list[str]) -> str:
+    """Start a run of what some runs say together; return its id."""
+    config = runs.method_config("consensus", {"runs": " ".join(run_ids)})
+    return runs.start(fingerprint, config, f"consensus of {len(run_ids)}")
 
 
 def has_ended(run_id: str) -> bool:
@@ -160,6 +169,39 @@ def _figures(folder: str, fingerprint: str, key: str, count: int) -> Figures:
         truth_auc = roc_auc(dataset.truth[dataset.candidates > 0], one.confidences)
         truth_f1 = f1(dataset.truth, said_of >= CUT)
     return Figures(int((one.confidences >= CUT).sum()), agreement, decided_auc, truth_auc, truth_f1)
+
+
+class Judged(NamedTuple):
+    """Compared runs, judged by the best that is known."""
+
+    by: str  # truth, decisions, or each other
+    standing: Standing
+
+
+def judged(fingerprint: str, subjects: list[Subject]) -> Judged | None:
+    """Judge them; none where nothing is known and fewer than three are compared."""
+    keys, count = tuple(one.key for one in subjects), workspace().decisions.count(fingerprint)
+    return _judged(str(workspace().folder), fingerprint, keys, count)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _judged(folder: str, fingerprint: str, keys: tuple[str, ...], count: int) -> Judged | None:
+    dataset, cells = data.load(fingerprint), runs.cells(fingerprint)
+    read = [subject(key) for key in keys]
+    stacked = np.stack([one.confidences for one in read if one is not None])
+    known = {}
+    if dataset.truth is not None:
+        known["truth"] = np.asarray(dataset.truth, np.float64)
+    decided = np.full(dataset.candidates.shape, np.nan)
+    verdicts = read_verdicts(workspace(), dataset)
+    decided[verdicts.rows, verdicts.labels] = verdicts.kept
+    known["decisions"] = decided
+    for by, values in known.items():
+        found = judge(stacked, cells.rows, values[cells.rows, cells.columns])
+        if found is not None:
+            return Judged(by, found)
+    found = judge_each_other(stacked, CUT)
+    return None if found is None else Judged("each other", found)
 
 
 def disagreement_map(

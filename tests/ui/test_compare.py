@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from app_stages import STATES, texts
+from app_stages import STATES, opened, texts
 from finished_run import finished_run
 
 from core import tuning
@@ -102,3 +102,31 @@ def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch
     started = {run.name: run.config for run in stage.space.runs.list()}
     assert started["DNN"].disambiguation == "none"
     assert started["w/o LS"].beta == 0
+
+
+def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_app, monkeypatch):
+    launched = []
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    app = open_app("compare")
+    assert "Judged by the truth" in texts(app)
+    assert "A diagram needs three or more." in texts(app)
+    app = opened(app, "compare.more")
+    app.pills(key="compare.methods").set_value(["ml-knn", "pml-ni"]).run()
+    app.button(key="compare.start").click().run()
+    assert not app.exception
+    names = [stage.space.runs.get(one).config.method.name for one in launched]
+    assert names == ["ml-knn", "pml-ni"]
+    app = opened(app, "compare.consensus")
+    assert sorted(app.multiselect(key="compare.consensus_of").value) == sorted(two)
+    app.button(key="compare.make_consensus").click().run()
+    assert not app.exception
+    made = stage.space.runs.get(launched[-1]).config.method
+    assert made.name == "consensus"
+    assert sorted(dict(made.settings)["runs"].split()) == sorted(two)
+
+
+def test_three_runs_have_a_diagram_where_the_truth_is_known(stage, two, small_demo, open_app):
+    third = finished_run(stage.space, small_demo, seed=2)
+    app = open_app("compare", of=",".join([*two, third]))
+    assert not app.exception
+    assert "parts of the instances" in texts(app)

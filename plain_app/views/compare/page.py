@@ -12,6 +12,7 @@ from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
 from plain_app.services import compare, explore, runs
 from plain_app.services.compare import MAX_COMPARED, Subject
+from plain_app.views.compare.which import draw_methods, draw_which
 from plain_app.widgets import links
 from plain_app.widgets.chart import draw_chart
 from plain_app.widgets.empty import empty_state
@@ -22,7 +23,7 @@ from plain_app.widgets.scatter import scatter
 from plain_app.widgets.tables import MAX_PICTURE, cell_table
 
 OF, AWAITED, JOINING = "compare.of", "compare.awaited", "compare.joining"
-VARIANTS = "compare.variant"
+VARIANTS, METHODS = "compare.variant", "compare.methods"
 POLL_SECONDS = 1.0
 CHART, LISTED = 260, 100
 
@@ -76,9 +77,11 @@ def _draw_variants(fingerprint: str) -> None:
     """Offer to train presets and the paper's ablations; they join as they end."""
     awaited = set(state.recall(AWAITED) or ())
     with st.container(horizontal=True, vertical_alignment="center", key="compare.variants"):
-        with st.popover("Train more to compare", key="compare.more", on_change="rerun") as box:
+        with st.popover("Which method for my data?", key="compare.more", on_change="rerun") as box:
             if box.open:
-                st.pills("Variants", compare.variants(), selection_mode="multi", key=VARIANTS)
+                st.caption("Train some in the background; they join the comparison as they end.")
+                st.pills("PLAIN", compare.variants(), selection_mode="multi", key=VARIANTS)
+                draw_methods()
                 st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
         if awaited:
             _await_runs(fingerprint)
@@ -99,9 +102,10 @@ def _await_runs(fingerprint: str) -> None:
 
 def on_start(fingerprint: str) -> None:
     """Start the chosen variants."""
-    started = [compare.start(fingerprint, name) for name in state.recall(VARIANTS) or ()]
+    names = [*(state.recall(VARIANTS) or ()), *(state.recall(METHODS) or ())]
+    started = [compare.start(fingerprint, name) for name in names]
     state.remember(AWAITED, [*(state.recall(AWAITED) or ()), *started])
-    state.forget(VARIANTS)
+    state.forget(VARIANTS, METHODS)
 
 
 def _draw(fingerprint: str, keys: list[str]) -> None:
@@ -118,6 +122,7 @@ def _draw(fingerprint: str, keys: list[str]) -> None:
         _draw_figures(fingerprint, subjects, names, found)
     with right:
         _draw_settings(subjects, names)
+    draw_which(fingerprint, subjects, names)
     _draw_curves(subjects, names)
     _draw_disagreement(fingerprint, subjects, names, found)
 
