@@ -124,7 +124,11 @@ def _trial(folder: str, key: str) -> Subject | None:
 
 def settings_that_differ(subjects: list[Subject]) -> dict[str, list[Any]]:
     """Return the settings that are not the same everywhere."""
-    dumped = [one.config.model_dump() for one in subjects]
+    dumped = [
+        one.config.model_dump()
+        | {"method": "PLAIN" if one.config.method is None else one.config.method.name}
+        for one in subjects
+    ]
     return {
         name: [settings[name] for settings in dumped]
         for name in dumped[0]

@@ -262,7 +262,7 @@ def _spent(spent: dict[str, float], stage: str) -> str:
 
 def _progress_text(run: RunRow, events: RunEvents) -> str:
     if events.ended is not None:
-        return f"{run.epoch} epochs"
+        return f"{run.epoch} epochs" if run.config.epochs > 1 else "computed in one go"
     if events.started is None:
         return "Loading the engine"
     return "Building graphs" if events.graphs is None else "Training"
