@@ -20,10 +20,10 @@ from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
 from core.formats import ColumnMapping, write
 from core.review import Resolution, Threshold, Verdict
-from core.review.load import load_reviewer
+from core.review.load import make_reviewer
 from core.review.resolve import VALUES, located
-from core.runs.results import require_results
-from core.store import Decision, RunRow, Workspace, files
+from core.runs.results import load_results
+from core.store import Decision, RunRow, Workspace
 
 
 class Results(NamedTuple):
@@ -41,15 +41,12 @@ def run_results(
     workspace: Workspace, run: RunRow, decisions: list[Decision] | None = None
 ) -> Results:
     """Return what a run with results knows, with these decisions or those that hold now."""
-    folder = require_results(workspace, run)
-    dataset = workspace.load_dataset(run.fingerprint)
-    confidences, predictions = (
-        files.read_array(folder / f"{name}.npy") for name in ("confidences", "predictions")
-    )
+    found = load_results(workspace, run)
+    dataset, predictions, confidences = found.dataset, found.predictions, found.confidences
     if decisions is None:
         decisions = workspace.decisions.latest(run.fingerprint)
     if decisions:
-        confidences = load_reviewer(workspace, run, decisions).confidences
+        confidences = make_reviewer(workspace, found, decisions).confidences
     sources = run_reliability(dataset, predictions, decisions, held_out=run.config.members > 1)
     mapping = workspace.mapping(run.fingerprint)
     results = Results(dataset, confidences, predictions, decisions, mapping, sources)

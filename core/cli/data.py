@@ -291,13 +291,9 @@ def write_resolved(
 
     `made_by` goes into the provenance: config, run, decisions; `how` says how to write.
     """
-    import numpy as np
-
     from core.export import export, provenance
     from core.review import resolve
 
-    if allow_new_labels:
-        confidences = np.where(dataset.candidates > 0, confidences, predictions)
     decisions = made_by.get("decisions", ())
     with working(f"Writing {target.name} …"):
         resolution = resolve(

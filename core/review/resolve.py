@@ -120,9 +120,10 @@ def resolve(
 
     Parameters
     ----------
-    confidences : (n, L); those outside the candidates count only with `allow_new_labels`
+    confidences : (n, L); those outside the candidates count only with `allow_new_labels`, and
+        are the predictions where these are given
     threshold : 0.5 for all labels by default
-    decisions : the standing ones, latest last; "unsure" leaves the cell to its confidence
+    decisions : those that hold, latest last; "unsure" leaves the cell to its confidence
     allow_new_labels : also resolve labels that were not offered
     predictions : (n, L), for files that have a place for them
     """
@@ -131,6 +132,8 @@ def resolve(
         raise ConfigError("These confidences belong to other data.", shapes)
     candidate = dataset.candidates > 0
     offered = candidate | allow_new_labels
+    if allow_new_labels and predictions is not None:
+        confidences = np.where(candidate, confidences, predictions)
     kept = (threshold or Threshold()).keep(confidences, offered, tuple(dataset.label_names))
     reasons = np.where(kept, CONFIDENT, BELOW).astype(np.uint32)
     reasons[~candidate] = np.where(kept, NEW_LABEL, NOT_A_CANDIDATE)[~candidate]

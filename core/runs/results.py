@@ -13,6 +13,8 @@ worker.log, worker.lock               of the process at work (`core.runs.worker`
 """
 
 import sys
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,90 @@ import scipy.sparse as sp
 from core.confidence.level import Level
 from core.data.dataset import CandidateDataset
 from core.engine.graphs import InstanceGraph, LabelGraph, Neighbors, find_neighbors
+from core.engine.propagation import Propagator
 from core.errors import StoreError
 from core.store import RunRow, RunState, Workspace, files
 
+CHECKPOINT = "checkpoint.npz"
 _AT_THE_END = ("predictions.npy", "confidences.npy")
 _FROM_THE_START = ("instance_graph.npz", "label_graph.npz")
 
 MIN_NEIGHBORS = 50
 """How many neighbours the lens can go up to at least."""
+
+
+@dataclass(frozen=True, eq=False)
+class RunResults:
+    """What a run knows: an ended one in the end, one at work at its last checkpoint. Read only."""
+
+    run: RunRow
+    folder: Path
+    dataset: CandidateDataset
+    predictions: npt.NDArray[np.float32]  # (n, L)
+    confidences: npt.NDArray[np.float32]  # (n, L), 0 outside the candidates
+    history: npt.NDArray[np.float16]  # (epochs, cells), memory-mapped
+
+    @cached_property
+    def graphs(self) -> tuple[InstanceGraph, LabelGraph]:
+        """The graphs the run works on."""
+        return _require_graphs(self.folder, self.run.id)
+
+    @property
+    def instance_graph(self) -> InstanceGraph:
+        return self.graphs[0]
+
+    @property
+    def label_graph(self) -> LabelGraph:
+        return self.graphs[1]
+
+    @cached_property
+    def propagator(self) -> Propagator:
+        """The propagation with the run's graphs and settings."""
+        names = ("alpha", "beta", "eta", "gamma", "n_steps")
+        weights = {name: getattr(self.run.config, name) for name in names}
+        return Propagator(*self.graphs, **weights)
+
+    @cached_property
+    def level(self) -> Level:
+        """What the run learned about the share of false candidates.
+
+        Runs of earlier versions have not kept it: it is read from their predictions.
+        """
+        kept = _read_level(self.folder)
+        return Level.fit(self.dataset.candidates, self.predictions) if kept is None else kept
+
+    @cached_property
+    def variability(self) -> npt.NDArray[np.float32] | None:
+        """The standard deviation of every candidate's confidence over the epochs, (n, L)."""
+        if len(self.history) < 2:
+            return None
+        out = np.zeros(self.dataset.candidates.shape, np.float32)
+        out[self.dataset.candidates > 0] = np.asarray(self.history, np.float32).std(axis=0)
+        return out
+
+
+def load_results(workspace: Workspace, run: RunRow, *, at_work: bool = False) -> RunResults:
+    """Return the results of an ended run; `at_work`: those of the last checkpoint of one at work.
+
+    Raises
+    ------
+    StoreError
+        It has none: not yet, never had, or its files are gone.
+    """
+    if at_work:
+        saved = files.read_arrays(workspace.runs.folder(run.id) / CHECKPOINT)
+        predictions, confidences = saved["Y_hat"], saved["confidence"]
+    else:
+        paths = (require_results(workspace, run) / name for name in _AT_THE_END)
+        predictions, confidences = (files.read_array(path, mmap=True) for path in paths)
+    return RunResults(
+        run=run,
+        folder=workspace.runs.folder(run.id),
+        dataset=workspace.load_dataset(run.fingerprint),
+        predictions=predictions,
+        confidences=confidences,
+        history=confidence_history(workspace, run.id),
+    )
 
 
 def lost_files(workspace: Workspace, run: RunRow) -> StoreError | None:
@@ -96,7 +174,10 @@ def confidence_history(workspace: Workspace, run_id: str) -> npt.NDArray[np.floa
 
 def load_graphs(workspace: Workspace, run_id: str) -> tuple[InstanceGraph, LabelGraph]:
     """Return the graphs a run works on."""
-    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
+    return _require_graphs(workspace.runs.folder(workspace.runs.get(run_id).id), run_id)
+
+
+def _require_graphs(folder: Path, run_id: str) -> tuple[InstanceGraph, LabelGraph]:
     instances, labels = read_graphs(folder)
     if instances is None or labels is None:
         raise StoreError("This run has no graphs yet.", run_id, "Wait until they are built.")
@@ -200,7 +281,7 @@ def mean_predictions(workspace: Workspace, run: RunRow) -> npt.NDArray[np.float3
 
 def read_checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[Any]] | None:
     """Return the last checkpoint, unless it is damaged or knows epochs whose events were lost."""
-    path = workspace.runs.folder(run.id) / "checkpoint.npz"
+    path = workspace.runs.folder(run.id) / CHECKPOINT
     if not path.exists():
         return None
     try:
@@ -211,21 +292,13 @@ def read_checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[
     return checkpoint if int(checkpoint["epoch"]) <= workspace.runs.get(run.id).epoch else None
 
 
-def load_level(workspace: Workspace, run: RunRow) -> Level:
-    """Return what an ended run learned about the share of false candidates.
-
-    Runs of earlier versions have not kept it: it is read from their predictions.
-    """
-    folder = require_results(workspace, run)
-    if (kept := kept_level(workspace, run)) is not None:
-        return kept
-    dataset = workspace.load_dataset(run.fingerprint)
-    return Level.fit(dataset.candidates, files.read_array(folder / "predictions.npy"))
-
-
 def kept_level(workspace: Workspace, run: RunRow) -> Level | None:
     """Return what a run has written about it; None before its end, and of earlier versions."""
-    path = workspace.folder / "runs" / run.id / "level.npy"
+    return _read_level(workspace.folder / "runs" / run.id)
+
+
+def _read_level(folder: Path) -> Level | None:
+    path = folder / "level.npy"
     return Level.from_array(files.read_array(path)) if path.exists() else None
 
 

@@ -56,25 +56,7 @@ def neighbours(
 
 def ego_option(points: EgoPoints) -> dict[str, Any]:
     """Return the ECharts option: the instance in the middle, stronger neighbours closer."""
-    count = max(len(points.rows) - 1, 1)
     strongest = max(points.weights[1:], default=1.0)
-    nodes = []
-    for at, (name, weight, value) in enumerate(
-        zip(points.names, points.weights, points.values, strict=True)
-    ):
-        angle = 2 * np.pi * (at - 1) / count - np.pi / 2
-        radius = 0.0 if at == 0 else 60 + 40 * (1 - weight / strongest)
-        nodes.append(
-            {
-                "id": str(at),
-                "name": name,
-                "x": float(radius * 2.2 * np.cos(angle)),
-                "y": float(radius * np.sin(angle)),
-                "symbolSize": 26 if at == 0 else 15,
-                "itemStyle": {"color": NEUTRAL if value is None else shade(value)},
-                "label": {"position": "bottom"},
-            }
-        )
     links = [
         {
             "source": str(a),
@@ -94,7 +76,7 @@ def ego_option(points: EgoPoints) -> dict[str, Any]:
                 "layout": "none",
                 "preserveAspect": "contain",
                 "silent": True,
-                "data": nodes,
+                "data": _nodes(points, strongest),
                 "links": links,
                 "lineStyle": {"color": NEUTRAL},
                 "label": {"show": True, "fontSize": 10, "width": 84, "overflow": "truncate"},
@@ -105,6 +87,27 @@ def ego_option(points: EgoPoints) -> dict[str, Any]:
             }
         ],
     }
+
+
+def _nodes(points: EgoPoints, strongest: float) -> list[dict[str, Any]]:
+    count, nodes = max(len(points.rows) - 1, 1), list[dict[str, Any]]()
+    for at, (name, weight, value) in enumerate(
+        zip(points.names, points.weights, points.values, strict=True)
+    ):
+        angle = 2 * np.pi * (at - 1) / count - np.pi / 2
+        radius = 0.0 if at == 0 else 60 + 40 * (1 - weight / strongest)
+        nodes.append(
+            {
+                "id": str(at),
+                "name": name,
+                "x": float(radius * 2.2 * np.cos(angle)),
+                "y": float(radius * np.sin(angle)),
+                "symbolSize": 26 if at == 0 else 15,
+                "itemStyle": {"color": NEUTRAL if value is None else shade(value)},
+                "label": {"position": "bottom"},
+            }
+        )
+    return nodes
 
 
 def shade(confidence: float) -> str:

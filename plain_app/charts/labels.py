@@ -123,7 +123,6 @@ def clustered_order(weights: Matrix) -> list[int]:
 def network_option(points: Network) -> dict[str, Any]:
     """Return the ECharts option of the network: width is weight, size is candidates."""
     most = max((*points.candidates, 1))
-    noisiest = math.ceil(10 * max((*points.noise, 0.1))) / 10
     width = _scale([weight for _, _, weight in points.edges])
     grown = 30 * min(1.0, MANY_LABELS / len(points.names))
     nodes = [
@@ -160,20 +159,25 @@ def network_option(points: Network) -> dict[str, Any]:
     return {
         "animation": False,
         "tooltip": {"valueFormatter": "%.3f"},
-        "visualMap": {
-            "min": 0,
-            "max": noisiest,
-            "text": [f"{100 * noisiest:.0f} % doubtful", "0 %"],
-            "orient": "horizontal",
-            "left": "center",
-            "bottom": 0,
-            "itemHeight": 120,
-            "itemWidth": 10,
-            "calculable": False,
-            "inRange": {"color": [SURE, NEUTRAL, DOUBTFUL]},
-            "seriesIndex": 0,
-        },
+        "visualMap": _doubt_scale(math.ceil(10 * max((*points.noise, 0.1))) / 10),
         "series": [series],
+    }
+
+
+def _doubt_scale(noisiest: float) -> dict[str, Any]:
+    """Return the scale of colours from sure to doubtful."""
+    return {
+        "min": 0,
+        "max": noisiest,
+        "text": [f"{100 * noisiest:.0f} % doubtful", "0 %"],
+        "orient": "horizontal",
+        "left": "center",
+        "bottom": 0,
+        "itemHeight": 120,
+        "itemWidth": 10,
+        "calculable": False,
+        "inRange": {"color": [SURE, NEUTRAL, DOUBTFUL]},
+        "seriesIndex": 0,
     }
 
 

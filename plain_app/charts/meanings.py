@@ -5,7 +5,6 @@ Pictures follow the values in the form, so that a change is seen before anything
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -14,13 +13,18 @@ import numpy.typing as npt
 
 from core.confidence.level import expected_range
 from core.engine.config import PlainConfig
-from core.engine.graphs import InstanceGraph, LabelGraph
-from core.engine.propagation import Propagator, balance
+from core.engine.propagation import balance
 from plain_app.charts import axis, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
+from plain_app.charts.meaning_examples import (
+    Line,
+    descent,
+    example_confidence,
+    kernel_share,
+    rounded_line,
+)
 
 Floats = npt.NDArray[np.float64]
-Line = list[tuple[float, float]]
 _COSINES = np.linspace(0.98, 0.3, 24) ** 1.2  # of the neighbours of an example, nearest first
 
 
@@ -96,7 +100,7 @@ def _neighbours(config: PlainConfig, sizes: Sizes) -> Meaning:
 def _exponent(config: PlainConfig, sizes: Sizes) -> Meaning:
     similarity = np.linspace(0, 1, 41)
     powers = dict.fromkeys((config.rho, 1.0, 3.0, 10.0))
-    lines = {f"ρ = {rho:g}": _line(similarity, similarity**rho) for rho in powers}
+    lines = {f"ρ = {rho:g}": rounded_line(similarity, similarity**rho) for rho in powers}
     text = "The weight of an edge is the similarity to this power: a large ρ trusts only the near."
     return Meaning(text, "similarity", "weight of the edge", lines)
 
@@ -107,7 +111,9 @@ def _exponent(config: PlainConfig, sizes: Sizes) -> Meaning:
 def _instances(config: PlainConfig, sizes: Sizes) -> Meaning:
     weights = np.linspace(0, max(1.0, 1.5 * config.alpha), 31)
     lines = {
-        text: _line(weights, [_confidence(config, alpha=a, near=near) for a in weights])
+        text: rounded_line(
+            weights, [example_confidence(config, alpha=a, near=near) for a in weights]
+        )
         for text, near in (("neighbours have it", 1.0), ("half of them", 0.5), ("none has it", 0.0))
     }
     text = "A doubtful candidate (predicted 0.5): the more α, the more its neighbours decide."
@@ -117,7 +123,9 @@ def _instances(config: PlainConfig, sizes: Sizes) -> Meaning:
 def _labels(config: PlainConfig, sizes: Sizes) -> Meaning:
     weights = np.linspace(0, max(0.5, 1.5 * config.beta), 31)
     lines = {
-        text: _line(weights, [_confidence(config, beta=b, beside=beside) for b in weights])
+        text: rounded_line(
+            weights, [example_confidence(config, beta=b, beside=beside) for b in weights]
+        )
         for text, beside in (("a related label is sure", 1.0), ("a related label is refuted", 0.0))
     }
     text = "A doubtful candidate beside a related label: the more β, the more they go together."
@@ -128,8 +136,8 @@ def _candidates(config: PlainConfig, sizes: Sizes) -> Meaning:
     predicted = np.linspace(0, 1, 21)
     eta = config.eta
     lines = {
-        "offered": _line(predicted, (predicted + eta) / (1 + eta)),
-        "not offered": _line(predicted, predicted / (1 + eta)),
+        "offered": rounded_line(predicted, (predicted + eta) / (1 + eta)),
+        "not offered": rounded_line(predicted, predicted / (1 + eta)),
     }
     text = "Without neighbours, a pseudo-label lies between prediction and candidate; η pulls to "
     return Meaning(text + "the candidate.", "prediction", "pseudo-label", lines)
@@ -141,8 +149,8 @@ def _steps(config: PlainConfig, sizes: Sizes) -> Meaning:
     last = max(config.n_steps or 0, math.ceil(5 / (config.gamma * slow)), 10)
     steps = np.unique(np.linspace(0, last, 61).astype(int))
     lines = {
-        "slowest part": _line(steps, 100 * np.abs(1 - config.gamma * slow) ** steps),
-        "fastest part": _line(steps, 100 * np.abs(1 - config.gamma * fast) ** steps),
+        "slowest part": rounded_line(steps, 100 * np.abs(1 - config.gamma * slow) ** steps),
+        "fastest part": rounded_line(steps, 100 * np.abs(1 - config.gamma * fast) ** steps),
     }
     text = "How far Z still is from its goal after so many steps of size γ. None goes all the way."
     return Meaning(text, "steps T", "% of the way left", lines, mark=config.n_steps)
@@ -179,7 +187,7 @@ def _loss(config: PlainConfig, sizes: Sizes) -> Meaning:
             return -z * np.log(y) - (1 - z) * np.log(1 - y)
         return np.abs(y - z) if config.loss == "mae" else (y - z) ** 2
 
-    lines = {f"pseudo-label {z:g}": _line(y, loss(z)) for z in (1.0, 0.6, 0.0)}
+    lines = {f"pseudo-label {z:g}": rounded_line(y, loss(z)) for z in (1.0, 0.6, 0.0)}
     text = f"What {config.loss} charges for a prediction, whatever the pseudo-label asks for."
     return Meaning(text, "prediction", "loss", lines)
 
@@ -201,13 +209,13 @@ def _epochs(config: PlainConfig, sizes: Sizes) -> Meaning:
     text = (
         f"{per_epoch:,} steps an epoch on this data. Too few learn little, too many what is false."
     )
-    lines = {"steps": _line(epochs, per_epoch * epochs)}
+    lines = {"steps": rounded_line(epochs, per_epoch * epochs)}
     return Meaning(text, "epochs", "gradient steps in all", lines, mark=config.epochs)
 
 
 def _batch(config: PlainConfig, sizes: Sizes) -> Meaning:
     batch = np.unique(np.geomspace(1, max(1024, 2 * config.batch_size), 31).astype(int))
-    lines = {"steps": _line(batch, np.ceil(sizes.n_instances / batch))}
+    lines = {"steps": rounded_line(batch, np.ceil(sizes.n_instances / batch))}
     text = "Small batches make many noisy steps, large ones few calm steps."
     mark = config.batch_size
     return Meaning(text, "instances per step", "steps an epoch", lines, mark=mark, is_log=True)
@@ -215,14 +223,14 @@ def _batch(config: PlainConfig, sizes: Sizes) -> Meaning:
 
 def _rate(config: PlainConfig, sizes: Sizes) -> Meaning:
     rates = (config.learning_rate / 4, config.learning_rate, 4 * config.learning_rate)
-    lines = {f"{rate:g}": _descent(rate, config.momentum) for rate in rates}
+    lines = {f"{rate:g}": descent(rate, config.momentum) for rate in rates}
     text = "Steps down a valley of curvature 10: too small crawls, too large overshoots."
     return Meaning(text, "step", "distance from the bottom", lines)
 
 
 def _momentum(config: PlainConfig, sizes: Sizes) -> Meaning:
     values = dict.fromkeys((0.0, config.momentum, 0.99))
-    lines = {f"{value:g}": _descent(config.learning_rate, value) for value in values}
+    lines = {f"{value:g}": descent(config.learning_rate, value) for value in values}
     text = "Momentum remembers the direction: faster down a valley, with some overshoot."
     return Meaning(text, "step", "distance from the bottom", lines)
 
@@ -232,7 +240,9 @@ def _decay(config: PlainConfig, sizes: Sizes) -> Meaning:
     steps = np.linspace(0, total, 31)
     left = (1 - config.learning_rate * config.weight_decay / (1 - config.momentum)) ** steps
     text = "What remains of a weight that no instance asks for, over the whole run."
-    return Meaning(text, "gradient steps", "% of the weight", {"left": _line(steps, 100 * left)})
+    return Meaning(
+        text, "gradient steps", "% of the weight", {"left": rounded_line(steps, 100 * left)}
+    )
 
 
 def _standardize(config: PlainConfig, sizes: Sizes) -> Meaning:
@@ -266,10 +276,10 @@ def _members(config: PlainConfig, sizes: Sizes) -> Meaning:
 
 def _landmarks(config: PlainConfig, sizes: Sizes) -> Meaning:
     count = getattr(config, "landmarks", 0)
-    kept = _kernel_share()
+    kept = kernel_share()
     counts = np.arange(1, len(kept) + 1) * sizes.n_instances / len(kept)
     text = "How much of all similarities so many landmarks can express, on an example."
-    lines = {"expressed": _line(counts, 100 * kept)}
+    lines = {"expressed": rounded_line(counts, 100 * kept)}
     return Meaning(text, "landmarks", "% of the kernel", lines, mark=count)
 
 
@@ -318,7 +328,9 @@ def _method(config: PlainConfig, sizes: Sizes) -> Meaning:
 
 def _seed(config: PlainConfig, sizes: Sizes) -> Meaning:
     lines = {
-        f"seed {seed}": _line(np.arange(1, 13), np.random.default_rng(seed).permutation(12) + 1)
+        f"seed {seed}": rounded_line(
+            np.arange(1, 13), np.random.default_rng(seed).permutation(12) + 1
+        )
         for seed in (config.seed, config.seed + 1)
     }
     text = "The order in which twelve instances are seen. The same seed gives the same run."
@@ -361,66 +373,3 @@ MEANINGS: dict[str, Callable[[PlainConfig, Sizes], Meaning]] = {
     "seed": _seed,
     "device": _device,
 }
-
-
-def _line(x: Any, y: Any) -> Line:
-    return [(round(float(a), 5), round(float(b), 5)) for a, b in zip(x, y, strict=True)]
-
-
-def _descent(rate: float, momentum: float, steps: int = 40) -> Line:
-    """Return the distance to the bottom of x² · 10/2, step by step, as the network's SGD goes."""
-    x, speed, line = 1.0, 0.0, [(0.0, 1.0)]
-    for at in range(1, steps + 1):
-        speed = momentum * speed + 10 * x
-        x = float(np.clip(x - rate * speed, -1e3, 1e3))
-        line.append((float(at), min(abs(x), 3.0)))
-    return line
-
-
-def _confidence(
-    config: PlainConfig,
-    *,
-    alpha: float | None = None,
-    beta: float | None = None,
-    near: float = 0.5,
-    beside: float = 0.5,
-) -> float:
-    """Return the confidence of an example's candidate, propagated exactly.
-
-    Instance 0 has six neighbours, near each other too, and a related label. Its candidate is
-    predicted 0.5, a share `near` of the neighbours has the label, and the related label is
-    predicted as `beside`.
-    """
-    instances, labels = _example()
-    Y, Y_hat = np.ones((7, 2), np.float32), np.full((7, 2), 0.5, np.float32)
-    has_it = np.arange(6) < round(6 * near)
-    Y[1:, 0], Y_hat[1:, 0] = has_it, np.where(has_it, 0.95, 0.05)
-    Y_hat[0, 1] = beside
-    propagator = Propagator(
-        instances,
-        labels,
-        alpha=config.alpha if alpha is None else alpha,
-        beta=config.beta if beta is None else beta,
-        eta=config.eta,
-        n_steps=None,
-    )
-    Z = propagator.propagate(Y, Y_hat, rescale=False)
-    return float(np.clip(propagator.confidence(Z, Y)[0, 0], 0, 1))
-
-
-@lru_cache(1)
-def _example() -> tuple[InstanceGraph, LabelGraph]:
-    import scipy.sparse as sp
-
-    A = 1 - np.eye(7, dtype=np.float32)
-    labels = np.array([[0, 0.5], [0.5, 0]], np.float32)
-    return InstanceGraph.from_affinity(sp.csr_array(A)), LabelGraph.from_weights(labels)
-
-
-@lru_cache(1)
-def _kernel_share() -> Floats:
-    """Return how much of a Gaussian kernel on 200 points its first m directions hold."""
-    points = np.random.default_rng(0).normal(size=(200, 4))
-    squares = ((points[:, None] - points) ** 2).sum(axis=2)
-    eigenvalues = np.linalg.eigvalsh(np.exp(-squares / np.median(squares)))[::-1]
-    return np.asarray(np.cumsum(eigenvalues) / eigenvalues.sum())

@@ -14,13 +14,14 @@ from core.errors import PlainError
 from core.review import ORDERS, STATES, Question
 from core.review.agreement import may_repeat
 from core.review.queue import audit_cells
+from core.review.session import Query
 from core.store import Decision
 from core.store.schema import stamp
 from plain_app.server.tokens import Claims
 from plain_app.services import explore
 from plain_app.services.desk_items import AGAIN, Asked, make_item, make_page
 from plain_app.services.explore import Explored
-from plain_app.services.review import Board, Query, overlap_share, run_review
+from plain_app.services.review import State, overlap_share, run_review
 from plain_app.services.workspace import current_decisions, workspace
 
 AHEAD = 30
@@ -141,7 +142,7 @@ def _single(asked: Asked) -> tuple[list[dict[str, Any]], int]:
     """Return one question per instance, leased to this annotator; and how many others have."""
     overlap, claims = overlap_share(), asked.claims
     ranking = run_review(claims.run_id).ranking(asked.query)
-    found = ranking.board
+    found = ranking.state
     first = _second_opinions(found, asked, overlap)
     while True:
         limit, is_whole = ranking.limit, ranking.is_whole
@@ -165,7 +166,7 @@ def _single(asked: Asked) -> tuple[list[dict[str, Any]], int]:
     return items, len(drawn) - len(mine)
 
 
-def _asked_again(found: Board, asked: Asked) -> Question | None:
+def _asked_again(found: State, asked: Asked) -> Question | None:
     """Return an instance that is due to come back to this person, blind; mostly none."""
     query = asked.query
     if query.states is not None or query.selection or query.order in ("thirty", "contradictions"):
@@ -181,7 +182,7 @@ def _asked_again(found: Board, asked: Asked) -> Question | None:
     return Question(found.results.row_of[name], labels, 0.0, AGAIN) if labels else None
 
 
-def _second_opinions(found: Board, asked: Asked, overlap: float) -> list[Question]:
+def _second_opinions(found: State, asked: Asked, overlap: float) -> list[Question]:
     """Ask some of what others were asked, without saying what they answered."""
     if not overlap or asked.query.states is not None:
         return []
@@ -198,7 +199,7 @@ def _second_opinions(found: Board, asked: Asked, overlap: float) -> list[Questio
 
 def _pages(asked: Asked) -> tuple[list[dict[str, Any]], int]:
     """Return pages of one label and near instances, for the labels with most open cells."""
-    found, query = run_review(asked.claims.run_id).board.get(), asked.query
+    found, query = run_review(asked.claims.run_id).state.get(), asked.query
     reviewer, results = found.reviewer, found.results
     is_open = reviewer.offered & (reviewer.states() == STATES.index("open"))
     taken = {results.row_of[name] for name in asked.have}
@@ -225,7 +226,7 @@ def _pages(asked: Asked) -> tuple[list[dict[str, Any]], int]:
 
 def progress(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Tell what decisions settled, in a sentence and as a share of all candidates."""
-    found = run_review(claims.run_id).board.get()
+    found = run_review(claims.run_id).state.get()
     by_annotator = current_decisions(claims.fingerprint).n_by_annotator
     n_mine, n_all = by_annotator.get(claims.annotator, 0), sum(by_annotator.values())
     whose = (
@@ -245,7 +246,7 @@ def progress(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
 
 def preview(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Tell what an answer would move, without giving it."""
-    found = run_review(claims.run_id).board.get()
+    found = run_review(claims.run_id).state.get()
     row, label = _located(found.results, body)
     verdict = body.get("verdict")
     if verdict not in ("keep", "reject"):

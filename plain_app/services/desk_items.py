@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.review import Question
+from core.review.session import Query
 from core.store import Decision, DecisionsNow
 from plain_app.server.tokens import Claims
 from plain_app.services import explore, sources
 from plain_app.services.explore import Explored
-from plain_app.services.review import Board, Query
+from plain_app.services.review import State
 
 NEIGHBOURS = 6
 POINTS = 24  # of a sparkline
@@ -48,7 +49,7 @@ class Asked(NamedTuple):
     now: DecisionsNow
     is_random_blind: bool = True  # random cells are asked before anything is shown of them
 
-    def is_answered_since(self, found: Board, row: int, label: int) -> bool:
+    def is_answered_since(self, found: State, row: int, label: int) -> bool:
         """Tell whether a cell was decided, or undone, after this board was made."""
         dataset = found.results.dataset
         cell = (dataset.ids[row], dataset.label_names[label])
@@ -69,7 +70,7 @@ class Asked(NamedTuple):
         return self.own[cell].verdict if cell in self.own else None
 
 
-def make_item(found: Board, question: Question, asked: Asked) -> dict[str, Any]:
+def make_item(found: State, question: Question, asked: Asked) -> dict[str, Any]:
     """Return one instance with its candidates, those that are asked first."""
     results, row = found.results, question.row
     name, offered = results.dataset.ids[row], np.flatnonzero(results.dataset.candidates[row])
@@ -95,7 +96,7 @@ def make_item(found: Board, question: Question, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _cell(found: Board, row: int, at: int, asked: Asked) -> dict[str, Any]:
+def _cell(found: State, row: int, at: int, asked: Asked) -> dict[str, Any]:
     name, label = found.results.dataset.ids[row], found.results.dataset.label_names[at]
     return {
         "id": name,
@@ -108,7 +109,7 @@ def _cell(found: Board, row: int, at: int, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _asked_how(found: Board, question: Question, at: int, asked: Asked) -> dict[str, Any]:
+def _asked_how(found: State, question: Question, at: int, asked: Asked) -> dict[str, Any]:
     """Return whether a cell is asked, and as what its answer counts."""
     is_asked = at in question.cells
     how = {
@@ -129,7 +130,7 @@ def _offered(results: Explored, row: int, at: int) -> str:
     return f"offered by {told}" if told else ""
 
 
-def _reason(found: Board, question: Question, blind: bool) -> str:
+def _reason(found: State, question: Question, blind: bool) -> str:
     """Return why an instance is asked, and who offered what sources disagree about."""
     reason = REASONS.get(question.reason, question.reason)
     votes = found.results.dataset.votes
@@ -145,7 +146,7 @@ def _promise(cells: float) -> str:
     return f"settles about {cells:.0f} more" if cells >= 1 else ""
 
 
-def make_page(found: Board, label: int, names: Sequence[str], asked: Asked) -> dict[str, Any]:
+def make_page(found: State, label: int, names: Sequence[str], asked: Asked) -> dict[str, Any]:
     """Return near instances with one label, ticked where it is likely there."""
     results = found.results
     rows = [results.row_of[name] for name in names]

@@ -15,14 +15,12 @@ import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
-from core.confidence.level import Level
-from core.data.dataset import CandidateDataset
-from core.engine.graphs import InstanceGraph, LabelGraph, build_label_graph
-from core.engine.propagation import Evidence, Propagator
+from core.engine.graphs import LabelGraph, build_label_graph
+from core.engine.propagation import Evidence
 from core.errors import PlainError
-from core.runs.results import confidence_history, load_graphs, load_level, lost_files
+from core.runs.results import CHECKPOINT, RunResults, load_results, lost_files
 from core.runs.worker import is_interrupted
-from core.store import RunRow, RunState, files
+from core.store import RunRow, RunState
 from plain_app.charts import labels as label_charts
 from plain_app.charts.evidence import EvidencePoints, evidence_points
 from plain_app.services import pictures
@@ -34,7 +32,7 @@ Situation: TypeAlias = Literal[
     "no run", "working", "interrupted", "failed", "empty", "lost", "live", "ready"
 ]
 
-RESULTS, CHECKPOINT = ("predictions", "confidences"), "checkpoint.npz"
+RESULTS = ("predictions", "confidences")
 MAX_LISTED = 500
 NEW_LABEL_CUT = 0.8
 
@@ -51,30 +49,18 @@ class Outside(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Explored:
-    """All of a run that exploring needs. Shared by all sessions: read only."""
+class Explored(RunResults):
+    """A run's results with what exploring derives from them. Shared by all sessions: read only."""
 
-    run: RunRow
-    version: str  # of the checkpoint of a run at work; empty for an ended run
-    dataset: CandidateDataset
-    confidences: Matrix  # (n, L), 0 outside the candidates
-    predictions: Matrix  # (n, L)
-    instance_graph: InstanceGraph
-    label_graph: LabelGraph
-    history: npt.NDArray[np.float16]  # (epochs, cells), memory-mapped
+    version: str = ""  # of the checkpoint of a run at work; empty for an ended run
 
-    @cached_property
-    def level(self) -> Level:
-        """What the run learned about the share of false candidates."""
-        return load_level(workspace(), self.run)
-
-    @cached_property
+    @property
     def row_of(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.dataset.ids)}
+        return self.dataset.row_of
 
-    @cached_property
+    @property
     def label_of(self) -> dict[str, int]:
-        return {name: at for at, name in enumerate(self.dataset.label_names)}
+        return self.dataset.label_of
 
     @cached_property
     def cells(self) -> tuple[Rows, Rows]:
@@ -100,12 +86,6 @@ class Explored:
     @cached_property
     def label_order(self) -> list[int]:
         return label_charts.clustered_order(self.label_graph.weights)
-
-    @cached_property
-    def propagator(self) -> Propagator:
-        names = ("alpha", "beta", "eta", "gamma", "n_steps")
-        weights = {name: getattr(self.run.config, name) for name in names}
-        return Propagator(self.instance_graph, self.label_graph, **weights)
 
     @cached_property
     def display(self) -> "pd.DataFrame":
@@ -201,24 +181,8 @@ def explored(run_id: str) -> Explored:
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _explored(folder: str, run_id: str, version: str) -> Explored:
     run = workspace().runs.get(run_id)
-    at = workspace().runs.folder(run.id)
-    if version:
-        saved = files.read_arrays(at / CHECKPOINT)
-        predictions, confidences = saved["Y_hat"], saved["confidence"]
-    else:
-        names = (at / f"{name}.npy" for name in RESULTS)
-        predictions, confidences = (files.read_array(name, mmap=True) for name in names)
-    instances, labels = load_graphs(workspace(), run.id)
-    return Explored(
-        run=run,
-        version=version,
-        dataset=workspace().load_dataset(run.fingerprint),
-        confidences=confidences,
-        predictions=predictions,
-        instance_graph=instances,
-        label_graph=labels,
-        history=confidence_history(workspace(), run.id),
-    )
+    results = load_results(workspace(), run, at_work=bool(version))
+    return Explored(**vars(results), version=version)
 
 
 def current_verdicts(results: Explored) -> dict[tuple[int, int], str]:

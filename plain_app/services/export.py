@@ -21,7 +21,7 @@ from core import formats as known
 from core.data.dataset import CandidateDataset
 from core.errors import ExportError
 from core.review import Resolution, Threshold, resolve
-from core.review.resolve import NEW_LABEL
+from core.review.outcome import Figures, Kind, cells_that_are, figures_of
 from core.store.permissions import make_private_folder
 from plain_app.server.launcher import EXPORT_FOLDERS
 from plain_app.services import folders
@@ -44,21 +44,6 @@ class Outcome(NamedTuple):
     threshold: Threshold
     resolution: Resolution
     asked: Asked  # all that it depends on
-
-
-class Figures(NamedTuple):
-    """What a rule does to the labels."""
-
-    n_candidates: int
-    n_resolved: int
-    n_removed: int
-    n_added: int
-    n_decided: int
-    n_empty: int  # instances that keep no label
-    precision: float | None  # expected, of what is resolved
-    recall: float | None  # expected, among the candidates
-    true_precision: float | None  # where there is truth
-    true_recall: float | None
 
 
 def outcome(run_id: str, threshold: Threshold, allow_new_labels: bool) -> Outcome:
@@ -87,12 +72,9 @@ def _outcome(asked: Asked) -> Outcome:
     folder, run_id, n_decisions, n_names, rule, allow_new_labels = asked
     results = _results(folder, run_id, n_decisions, n_names)
     threshold = Threshold(**json.loads(rule))
-    confidences = results.confidences
-    if allow_new_labels:
-        confidences = np.where(results.dataset.candidates > 0, confidences, results.predictions)
     resolution = resolve(
         results.dataset,
-        confidences,
+        results.confidences,
         threshold,
         results.decisions,
         allow_new_labels=allow_new_labels,
@@ -108,65 +90,34 @@ def figures(made: Outcome) -> Figures:
 
 @st.cache_resource(max_entries=12, show_spinner=False)
 def _figures(_made: Outcome, asked: Asked) -> Figures:
-    made = _made
-    offered, kept = made.results.dataset.candidates > 0, made.resolution.labels > 0
-    likely = _likely(made)
-    truth = made.results.dataset.truth
-    true_precision = true_recall = None
-    if truth is not None:
-        n_right, n_true = int((kept & (truth > 0)).sum()), int((truth > 0).sum())
-        true_precision, true_recall = n_right / max(int(kept.sum()), 1), n_right / max(n_true, 1)
-    return Figures(
-        n_candidates=int(offered.sum()),
-        n_resolved=int(kept.sum()),
-        n_removed=int((offered & ~kept).sum()),
-        n_added=int((kept & ~offered).sum()),
-        n_decided=sum(one.verdict in ("keep", "reject") for one in made.results.decisions),
-        n_empty=int((~kept.any(axis=1)).sum()),
-        precision=float(likely[kept].mean()) if kept.any() else None,
-        recall=float(likely[kept & offered].sum() / max(likely[offered].sum(), 1e-9)),
-        true_precision=true_precision,
-        true_recall=true_recall,
-    )
+    return figures_of(_made.results.dataset, _made.resolution, _made.results.decisions)
 
 
-def _likely(made: Outcome) -> Any:
-    """Return how likely each cell is true: its confidence, or what a person said of it."""
-    likely = made.resolution.confidences.astype(np.float64)
-    is_decided = made.resolution.reasons > NEW_LABEL
-    return np.where(is_decided, made.resolution.labels, likely)
-
-
-def differences(made: Outcome, what: str, label: str | None) -> tuple[pd.DataFrame, int]:
+def differences(made: Outcome, what: Kind, label: str | None) -> tuple[pd.DataFrame, int]:
     """Return cells with the reason for each, and how many there are in all."""
     return _differences(made, made.asked, what, label)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
 def _differences(
-    _made: Outcome, asked: Asked, what: str, label: str | None
+    _made: Outcome, asked: Asked, what: Kind, label: str | None
 ) -> tuple[pd.DataFrame, int]:
-    made = _made
-    dataset, resolution = made.results.dataset, made.resolution
-    offered, kept = dataset.candidates > 0, resolution.labels > 0
-    cells = {"removed": offered & ~kept, "added": kept & ~offered, "kept": kept & offered}[what]
-    if label is not None:
-        cells = cells & (np.array(dataset.label_names) == label)
-    rows, labels = np.nonzero(cells)
-    confidences = resolution.confidences[rows, labels]
-    order = np.argsort(confidences if what == "kept" else -confidences, kind="stable")[:MAX_LISTED]
-    rows, labels = rows[order], labels[order]
+    dataset, resolution = _made.results.dataset, _made.resolution
+    rows, labels = cells_that_are(what, dataset, resolution, label)
+    cells = zip(rows[:MAX_LISTED].tolist(), labels[:MAX_LISTED].tolist(), strict=True)
     table = pd.DataFrame(
-        {
-            "instance": [dataset.ids[row][:60] for row in rows.tolist()],
-            "label": [dataset.label_names[at][:60] for at in labels.tolist()],
-            "confidence": confidences[order].astype(float),
-            "reason": [
-                resolution.reason(int(i), int(j)) for i, j in zip(rows, labels, strict=True)
-            ],
-        }
+        [
+            (
+                dataset.ids[i][:60],
+                dataset.label_names[j][:60],
+                float(resolution.confidences[i, j]),
+                resolution.reason(i, j),
+            )
+            for i, j in cells
+        ],
+        columns=["instance", "label", "confidence", "reason"],
     )
-    return table, len(confidences)
+    return table, len(rows)
 
 
 # --------------------------------------------------------------------------------------- files

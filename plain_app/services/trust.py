@@ -30,8 +30,9 @@ from core.review import (
     self_agreement,
 )
 from core.review.load import retraining_difference
+from core.review.session import auto_annotator, auto_decisions
 from core.store import Decision, LabelChange
-from plain_app.services.review import Board, board
+from plain_app.services.review import State, current_state
 from plain_app.services.workspace import workspace
 
 MAX_LISTED = 300
@@ -40,7 +41,6 @@ KINDS = {
     "rule": "against a rule of the labels",
     "model": "against a very sure model",
 }
-AUTO = "auto-resolve"
 
 
 class Done(NamedTuple):
@@ -79,18 +79,20 @@ def self_agreement_table(fingerprint: str) -> pd.DataFrame:
 
 def habits(run_id: str, annotator: str | None = None) -> list[Habit]:
     """Return who gave answers as if without looking; of one person, the clearest sign first."""
-    found = [one for one in board(run_id).reviewer.noticed if annotator in (None, one.annotator)]
+    found = [
+        one for one in current_state(run_id).reviewer.noticed if annotator in (None, one.annotator)
+    ]
     return sorted(found, key=lambda one: one.p_value)
 
 
 def audited(run_id: str, threshold: Threshold | None = None) -> Audit:
     """Return how far the audit of a run is, and what it says of what a rule keeps."""
-    return audit(board(run_id).reviewer, threshold)
+    return audit(current_state(run_id).reviewer, threshold)
 
 
 def level_sentence(run_id: str) -> str:
     """Return what a run knows about the share of false candidates, and what would narrow it."""
-    level = board(run_id).reviewer.level
+    level = current_state(run_id).reviewer.level
     if level == Level():  # told by votes
         return "How many candidates are false is told by the votes; see Sources in Data."
     return level.sentence
@@ -129,12 +131,12 @@ def decide(
 
 def contradicting(run_id: str) -> list[Contradiction]:
     """Return decisions that do not fit, the strongest first."""
-    return contradictions(board(run_id).reviewer, MAX_LISTED)
+    return contradictions(current_state(run_id).reviewer, MAX_LISTED)
 
 
 def contradiction_table(run_id: str, found: list[Contradiction]) -> pd.DataFrame:
     """Return contradictions as rows for a table."""
-    now = board(run_id)
+    now = current_state(run_id)
     dataset = now.results.dataset
     rows = []
     for one in found:
@@ -146,14 +148,14 @@ def contradiction_table(run_id: str, found: list[Contradiction]) -> pd.DataFrame
     return pd.DataFrame(rows, columns=["what", "decision", "beside", "strength"])
 
 
-def _said(now: Board, i: int, j: int) -> str:
+def _said(now: State, i: int, j: int) -> str:
     value = now.reviewer.decided[i, j]
     return "open" if np.isnan(value) else "keep" if value else "reject"
 
 
 def names_of(run_id: str, found: Contradiction) -> list[tuple[str, str]]:
     """Return the cells of a contradiction by instance id and label."""
-    dataset = board(run_id).results.dataset
+    dataset = current_state(run_id).results.dataset
     return [(dataset.ids[i], dataset.label_names[j]) for i, j in found.cells]
 
 
@@ -162,7 +164,7 @@ def names_of(run_id: str, found: Contradiction) -> list[tuple[str, str]]:
 
 def how_far(run_id: str, target: float) -> Done:
     """Return what is still false, and how many decisions it takes to a share of right cells."""
-    now = board(run_id)
+    now = current_state(run_id)
     found = remaining_false(now.reviewer)
     table = pd.DataFrame(
         {
@@ -179,7 +181,7 @@ def how_far(run_id: str, target: float) -> Done:
 
 def resolvable(run_id: str, precision: float, verdict: Literal["keep", "reject"]) -> AutoResolve:
     """Return what may be decided unseen at this precision, or what is missing for it."""
-    return auto_resolve(board(run_id).reviewer, precision, verdict)
+    return auto_resolve(current_state(run_id).reviewer, precision, verdict)
 
 
 def resolve_rest(run_id: str, precision: float, annotator: str) -> int:
@@ -187,26 +189,7 @@ def resolve_rest(run_id: str, precision: float, annotator: str) -> int:
 
     Stored as decisions of their own annotator and as one batch, so all of it can be undone.
     """
-    now = board(run_id)
-    run, dataset = now.results.run, now.results.dataset
-    batch, made = uuid4().hex, list[Decision]()
-    verdicts: tuple[Literal["keep", "reject"], ...] = ("keep", "reject")
-    for verdict in verdicts:
-        found = resolvable(run_id, precision, verdict)
-        made += [
-            Decision(
-                fingerprint=run.fingerprint,
-                run_id=run.id,
-                instance_id=dataset.ids[i],
-                label=dataset.label_names[j],
-                verdict=verdict,
-                annotator=f"{AUTO} ({annotator})",
-                confidence=float(now.reviewer.confidences[i, j]),
-                shown=False,
-                batch=batch,
-            )
-            for i, j in zip(found.rows, found.labels, strict=True)
-        ]
+    made = auto_decisions(current_state(run_id), precision, annotator)
     if made:
         workspace().decisions.add_many(made)
     return len(made)
@@ -214,14 +197,14 @@ def resolve_rest(run_id: str, precision: float, annotator: str) -> int:
 
 def undo_resolved(fingerprint: str, annotator: str) -> None:
     """Take back everything this person had decided unseen."""
-    name = f"{AUTO} ({annotator})"
+    name = auto_annotator(annotator)
     made = workspace().decisions.by_annotator(fingerprint).get(name, [])
     workspace().decisions.undo(made, name)
 
 
 def n_resolved(fingerprint: str, annotator: str) -> int:
     """Return how many decisions auto-resolve made for this person that stand."""
-    name = f"{AUTO} ({annotator})"
+    name = auto_annotator(annotator)
     return len(workspace().decisions.by_annotator(fingerprint).get(name, []))
 
 
@@ -252,7 +235,7 @@ def retraining_effect(run_id: str) -> RetrainingEffect:
 def _retraining_effect(folder: str, run_id: str, n_decisions: int) -> RetrainingEffect:
     run = workspace().runs.get(run_id)
     found = retraining_difference(workspace(), run)
-    dataset = board(run_id).results.dataset
+    dataset = current_state(run_id).results.dataset
 
     def name(cell: tuple[int, int] | None) -> str:
         return "" if cell is None else f"{dataset.ids[cell[0]][:40]} · {_label(dataset, cell[1])}"
@@ -284,7 +267,7 @@ def _label(dataset: CandidateDataset, at: int) -> str:
 
 def label_names(run_id: str) -> tuple[list[str], list[str]]:
     """Return the data's labels, and what each is called now."""
-    results = board(run_id).results
+    results = current_state(run_id).results
     names = list(results.dataset.label_names)
     return names, workspace().labels.names(results.run.fingerprint, names)
 

@@ -1,5 +1,6 @@
 """The program as a person uses it: a real server, a real browser, real training processes."""
 
+import json
 import os
 import re
 import signal
@@ -11,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from finished_run import finished_run
-from native_widgets import choose_row, open_part
+from native_widgets import choose, choose_row, open_part
 from playwright.sync_api import expect
 
 from core.data.demo import load_demo
@@ -174,41 +175,85 @@ def test_a_csv_is_uploaded_mapped_and_trained(serve, open_page, tmp_path):
     assert [run.state for run in runs(server.workspace)] == [RunState.FINISHED]
 
 
-OWN_CELLS = {
-    "numbers.csv": "id,time,zip,day,big,label_a,label_b\n",
-    "texts.csv": "id,text,labels\n",
-}
+def own_files() -> dict[str, str]:
+    """Return files as people have them, with cells that programs like to change."""
+    rows = range(10, 70)
+    texts = [f'{i:04},"the {i}th text, of {i % 7}",{"a|b" if i % 3 else "b"}' for i in rows]
+    numbers = [
+        f"{i:04},17000000{i},0{i:04},2024-02-{i % 28 + 1:02},9007199254740{i},{i % 2},{i % 3 > 0:d}"
+        for i in rows
+    ]
+    records = [
+        {"id": f"{i:04}", "text": f"the {i}th, of {i % 7}", "note": None, "labels": ["é", "b"]}
+        for i in rows
+    ]
+    head = ["@relation 'own: -C -2'", "@attribute x1 numeric", "@attribute x2 numeric"]
+    head += ["@attribute a {0,1}", "@attribute b {0,1}", "@data"]
+    cells = [f"{i / 8},-{i},{i % 2},{i % 3 > 0:d}" for i in rows]
+    lines = {
+        "texts.csv": ["id,text,labels", *texts],
+        "numbers.csv": ["id,time,zip,day,big,label_a,label_b", *numbers],
+        "records.jsonl": [json.dumps(one, ensure_ascii=False) for one in records],
+        "table.arff": [*head, *cells],
+    }
+    return {name: "\n".join([*one, ""]) for name, one in lines.items()}
 
 
-@pytest.mark.parametrize("name", OWN_CELLS)
-def test_a_file_comes_back_as_it_was_with_labels_added(serve, open_page, tmp_path, name):
-    content = OWN_CELLS[name]
-    for i in range(10, 70):
-        if name == "texts.csv":
-            content += f'{i:04},"the {i}th text, of {i % 7}",{"a|b" if i % 3 else "b"}\n'
-        else:
-            content += f"{i:04},17000000{i},0{i:04},2024-02-{i % 28 + 1:02},"
-            content += f"90071992547409{i},{i % 2},{i % 3 > 0:d}\n"
-    (tmp_path / name).write_text(content)
+def expect_own(was: str, now: str, kind: str) -> None:
+    """Every column of the input is in the output, in its order, with its values."""
+    if kind == "csv":
+        pairs = zip(was.splitlines(), now.splitlines(), strict=True)
+        assert all(after.startswith(f"{before},") for before, after in pairs)
+    elif kind == "jsonl":
+        for before, after in zip(was.splitlines(), now.splitlines(), strict=True):
+            own = list(json.loads(before).items())
+            assert list(json.loads(after).items())[: len(own)] == own
+    else:
+        before, after = ([one.split() for one in text.lower().splitlines()] for text in (was, now))
+        names = [
+            [one[1] for one in lines if one[:1] == ["@attribute"]] for lines in (before, after)
+        ]
+        assert names[0] == names[1]
+        data = [text.lower().partition("@data")[2].split() for text in (was, now)]
+        features = [[list(map(float, row.split(",")[:2])) for row in rows] for rows in data]
+        assert features[0] == features[1]
+
+
+@pytest.mark.parametrize("name", own_files())
+def test_a_file_is_uploaded_trained_reviewed_and_comes_back_as_it_was(
+    serve, open_page, tmp_path, name
+):
+    was, kind = own_files()[name], name.partition(".")[2]
+    (tmp_path / name).write_text(was)
     server = serve()
-    page = open_page(server.url)
+    page = open_page(f"{server.url}?annotator=ann")
     upload(page, tmp_path / name)
     page.locator(".st-key-data-load button").click(timeout=LONG)
     expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
     start_training(page, 3)
     expect_state(page, "finished")
+    step(page, "Review")
+    expect(page.locator('[data-part="desk"][data-state="asking"]')).to_be_visible(timeout=LONG)
+    page.keyboard.press("x")  # reject all that is asked of the first
+    expect(page.locator('[data-part="status"][data-state="saved"]')).to_be_visible(timeout=LONG)
     step(page, "Export")
+    expect(page.locator(".st-key-export-download")).to_be_visible(timeout=LONG)
+    if kind != "csv":
+        choose(page, "Format", kind)
+    preview = page.get_by_test_id("stText").filter(has_text=f"clean.{kind}")
+    expect(preview.first).to_be_visible(timeout=LONG)
     with page.expect_download(timeout=LONG) as downloading:
         page.locator(".st-key-export-download button").first.click(timeout=LONG)
     with zipfile.ZipFile(downloading.value.path()) as packed:
-        made = packed.read("clean.csv")
-    lines = zip(content.encode().splitlines(), made.splitlines(), strict=True)
-    assert all(line.startswith(was + b",") for was, line in lines)
-    shell = tmp_path / "shell.csv"
-    run = runs(server.workspace)[0].id
-    place = [run, str(shell), "--workspace", str(server.workspace)]
+        made = packed.read(f"clean.{kind}")
+    expect_own(was, made.decode(), kind)
+    shell, run = tmp_path / f"shell.{kind}", runs(server.workspace)[0]
+    place = [run.id, str(shell), "--workspace", str(server.workspace)]
     subprocess.run([sys.executable, "-m", "plain_app", "export", *place], check=True)
     assert shell.read_bytes() == made
+    space = Workspace(server.workspace)
+    assert {one.verdict for one in space.decisions.latest(run.fingerprint)} == {"reject"}
+    space.close()
 
 
 def test_a_reload_in_the_middle_of_a_run_finds_it_again(serve, open_page):

@@ -158,11 +158,11 @@ def test_disagreements_are_adjudicated(stage, open_review):
     assert [(one.annotator, one.verdict) for one in settled] == [("cem", "reject")]
 
 
-def test_a_run_prepared_in_a_quiet_moment_needs_nothing_made_when_it_is_opened(
+def test_a_run_that_was_preloaded_needs_nothing_made_when_it_is_opened(
     stage, open_review, monkeypatch
 ):
     preload.preload([stage.run_id, "nobody"])
-    monkeypatch.setattr(review, "Reviewer", None)
+    monkeypatch.setattr("core.review.load.Reviewer", None)
     app = open_review()
     assert not app.exception
     assert not app.error
@@ -193,7 +193,7 @@ def test_a_filter_under_more_is_seen_and_taken_back(open_review):
 
 def audit(stage, count: int) -> None:
     """Answer the first of the thirty random cells blind, as the truth says."""
-    reviewer, data = review.board(stage.run_id).reviewer, stage.dataset
+    reviewer, data = review.current_state(stage.run_id).reviewer, stage.dataset
     cells = [(one.row, at) for one in reviewer.questions("thirty") for at in one.cells]
     stage.space.decisions.add_many(
         Decision(
@@ -231,7 +231,7 @@ def test_an_audit_is_begun_goes_on_and_ends_with_an_interval(stage, open_review)
 
 
 def test_whoever_follows_every_proposal_is_told_and_offered_blind_mode(stage, open_review):
-    reviewer, data = review.board(stage.run_id).reviewer, stage.dataset
+    reviewer, data = review.current_state(stage.run_id).reviewer, stage.dataset
     questions = reviewer.questions("doubtful", limit=60)
     cells = [(one.row, at) for one in questions for at in one.cells][:60]
     stage.space.decisions.add_many(

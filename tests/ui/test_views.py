@@ -343,7 +343,7 @@ def test_confidences_of_one_label_and_of_two_epochs(stage, open_app):
 
 def test_an_ended_run_offers_an_audit_and_data_tells_its_interval(stage, open_app):
     stage.run_id = finished_run(stage.space, stage.dataset)
-    level = review.board(stage.run_id).reviewer.level
+    level = review.current_state(stage.run_id).reviewer.level
     app = open_app("train")
     assert "audit 0 of 30" in texts(app)
     assert level.sentence in texts(app)

@@ -433,7 +433,7 @@ def test_the_thirty_of_an_audit_are_asked_one_by_one_and_counted(space, claims):
     rest = [decision(item, at, sampled=True, shown=False) for item, at in cells[12:]]
     desk.save(claims, {"decisions": rest})
     assert trust.audited(claims.run_id).n_answered == 30
-    review.run_review(claims.run_id).board.newest()
+    review.run_review(claims.run_id).state.newest()
     assert desk.questions(claims, {"order": "thirty", "source": "nobody"})["items"] == []
 
 

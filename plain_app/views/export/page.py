@@ -9,6 +9,7 @@ import streamlit as st
 
 from core.errors import PlainError
 from core.review import Threshold
+from core.review.outcome import Kind
 from core.store import RunRow
 from plain_app import state
 from plain_app.charts.distribution import together_option, together_points
@@ -29,7 +30,7 @@ CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
 PER_ITEM = "export.per_item"
-WHAT = ("removed", "kept", "added")
+WHAT: tuple[Kind, ...] = ("removed", "kept", "added")
 KEPT: dict[str, Any] = {"persist_state": "session"}
 
 
@@ -166,7 +167,8 @@ def _draw_differences(made: Outcome) -> None:
             "Cells", WHAT, default=WHAT[0], required=True, key="export.what", **bare
         )
         label = st.selectbox("Label", [ALL, *names], key="export.label", width=180, **bare)
-    table, total = export.differences(made, what or WHAT[0], None if label == ALL else label)
+    shown: Kind = what or WHAT[0]
+    table, total = export.differences(made, shown, None if label == ALL else label)
     st.caption(f"{total:,} cells{listed(total, len(table))}")
     cell_table(table, "export.cells", CHART - 50, {"confidence": "bar"})
 

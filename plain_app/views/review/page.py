@@ -155,6 +155,13 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
         filters = _filters(run, results)
         _draw_unfilter([name for name in IN_MORE if filters[name]])
         _draw_selection()
+    return _query(mode, order, labels, filters)
+
+
+def _query(
+    mode: str | None, order: str, labels: list[str], filters: dict[str, Any]
+) -> dict[str, Any]:
+    """Return what the desk shall ask, in the words of its route."""
     query = {
         "mode": mode,
         "order": order,

@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import PlainError
+from core.review.session import batches
 from core.store import Decision, RunRow
 from plain_app import state
 from plain_app.services import explore, review, trust
@@ -48,12 +49,12 @@ def _draw_settled(run: RunRow, annotator: str) -> None:
 
 def _draw_recent(run: RunRow, annotator: str) -> None:
     made = review.recent(run.fingerprint, annotator)
-    batches = review.batches(made)
+    answers = batches(made)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Your last answers")
-        if batches:
+        if answers:
             st.button(
-                f"Undo the last {min(len(batches), 10)} and all they settled",
+                f"Undo the last {min(len(answers), 10)} and all they settled",
                 key="review.undo_many",
                 type="tertiary",
                 icon=":material/undo:",
@@ -72,7 +73,7 @@ def _draw_recent(run: RunRow, annotator: str) -> None:
 
 def on_undo(made: list[Decision], count: int, annotator: str) -> None:
     """Take back the last so many answers; what they settled is open again by itself."""
-    undone = [one for batch in review.batches(made)[:count] for one in batch]
+    undone = [one for batch in batches(made)[:count] for one in batch]
     workspace().decisions.undo(undone, annotator)
 
 
@@ -165,21 +166,25 @@ def _draw_labels(run: RunRow, annotator: str) -> None:
         if refusal := state.recall("review.label_refusal"):
             show_error(PlainError(*refusal), "review.label")
     with right:
-        changes = trust.label_changes(run.fingerprint)
-        table = pd.DataFrame(
-            [
-                (
-                    one.time[:19].replace("T", " "),
-                    one.annotator,
-                    one.kind,
-                    one.label[:60],
-                    one.name[:60],
-                )
-                for one in changes
-            ],
-            columns=["time", "annotator", "change", "label", "called"],
-        )
-        cell_table(table, "review.label_changes", 200)
+        _draw_label_changes(run.fingerprint)
+
+
+def _draw_label_changes(fingerprint: str) -> None:
+    changes = trust.label_changes(fingerprint)
+    table = pd.DataFrame(
+        [
+            (
+                one.time[:19].replace("T", " "),
+                one.annotator,
+                one.kind,
+                one.label[:60],
+                one.name[:60],
+            )
+            for one in changes
+        ],
+        columns=["time", "annotator", "change", "label", "called"],
+    )
+    cell_table(table, "review.label_changes", 200)
 
 
 def on_label(

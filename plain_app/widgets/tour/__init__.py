@@ -92,7 +92,7 @@ STOPS = (
     ),
     Stop(
         "Review",
-        "review.who review.tools",
+        "review.who review.tools empty",
         "Answer a few questions",
         "You are asked where an answer settles most. Keys: a accepts what is shown, x rejects it, "
         "u takes back, ? lists the others. One answer often settles a dozen other cells.",
