@@ -66,8 +66,7 @@ class Neighbors:
         Only products of rows are used (||N'w - x||^2 = w'NN'w - 2 (Nx)'w + const), so the cost of
         a problem does not grow with the number of features.
         """
-        grams, aims = self.products(X, rows)
-        return np.array([_nnls_of_gram(*one) for one in zip(grams, aims, strict=True)])
+        return _nnls_of_grams(*self.products(X, rows))
 
     def simplex_weights(self, X: Any, rows: Indices) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Return the same weights summing to 1, with the products and squares they came from.
@@ -76,8 +75,7 @@ class Neighbors:
         """
         grams, aims = self.products(X, rows)
         heavy = 1e4 * (np.einsum("mkk->m", grams) + 1e-12) / rows.shape[1]
-        held = grams + heavy[:, None, None], aims + heavy[:, None]
-        weights = np.array([_nnls_of_gram(*one) for one in zip(*held, strict=True)])
+        weights = _nnls_of_grams(grams + heavy[:, None, None], aims + heavy[:, None])
         total = weights.sum(axis=1, keepdims=True)
         weights = np.divide(weights, total, where=total > 0, out=np.zeros_like(weights))
         return weights, grams, aims, _squares(X)
@@ -96,14 +94,18 @@ class Neighbors:
         return grams, aims
 
 
-def _nnls_of_gram(gram: Matrix, aim: Matrix) -> Matrix:
-    """Solve min_w>=0 w'Gw/2 - aim'w through the eigenvectors of G, which may be singular."""
-    spread, V = np.linalg.eigh(gram)
-    some = spread > 1e-12 * max(spread[-1], 1e-300)
-    root = np.sqrt(spread[some])
-    if not some.any():
-        return np.zeros(len(aim))
-    return np.asarray(nnls(root[:, None] * V[:, some].T, (V[:, some].T @ aim) / root)[0])
+def _nnls_of_grams(grams: Matrix, aims: Matrix) -> Matrix:
+    """Solve min_w>=0 w'Gw/2 - aim'w of each through the eigenvectors of G, which may be singular.
+
+    Directions that G does not have are rows of zeros in the problem, and change nothing.
+    """
+    spread, V = np.linalg.eigh(grams)  # all at once: a call costs as much as a decomposition
+    some = spread > 1e-12 * np.maximum(spread[:, -1:], 1e-300)
+    root = np.sqrt(np.where(some, spread, 0))
+    A = root[:, :, None] * V.transpose(0, 2, 1)
+    b = (V.transpose(0, 2, 1) @ aims[:, :, None])[:, :, 0]
+    b = np.divide(b, root, where=some, out=np.zeros_like(b))
+    return np.array([nnls(*one)[0] for one in zip(A, b, strict=True)])
 
 
 def _dense(X: Any) -> Matrix:

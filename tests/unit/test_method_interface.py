@@ -145,7 +145,7 @@ def test_mistakes_are_clear_errors():
     X, Y, _ = small()
     with pytest.raises(PlainError, match="ml-knn"):
         make_method("knn")
-    with pytest.raises(ConfigError, match="k must be from 1 to 1000; got 0"):
+    with pytest.raises(ConfigError, match="k must be a whole number from 1 to 1000; got 0"):
         make_method("ml-knn", k=0).fit(X, Y)
     with pytest.raises(ConfigError, match="scale must be one of"):
         make_method("pml-ni", scale="log").fit(X, Y)
