@@ -58,6 +58,19 @@ def test_a_page_uses_no_other_page_and_what_they_share_uses_none(path):
     assert room != "charts" or "streamlit" not in imports(path)
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "plain_app").rglob("*.py")), ids=str)
+def test_files_and_functions_of_the_front_end_are_short_and_what_is_drawn_is_described(path):
+    text = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(text)))
+    functions = [one for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    assert len(text.splitlines()) <= 400
+    assert [one.name for one in functions if one.end_lineno - one.lineno >= 50] == []
+    drawn = {"dataframe", "data_editor", "echarts_chart", "plotly_chart", "image"}
+    for call in (one for one in nodes if isinstance(one, ast.Call)):
+        if isinstance(call.func, ast.Attribute) and call.func.attr in drawn:
+            assert {"alt", None} & {one.arg for one in call.keywords}, call.lineno
+
+
 @pytest.mark.parametrize(
     "path",
     [path for part in ("core", "plain_app") for path in sorted((ROOT / part).rglob("*.py"))],

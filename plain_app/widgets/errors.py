@@ -59,6 +59,7 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
             row_height=30,
             height=min(320, 38 + 30 * len(table)),
             key=f"{key}_rows",
+            alt="Problems, the fatal first, each with what to do",
         )
 
 

@@ -65,7 +65,8 @@ def _draw_nothing() -> None:
             "handwritten digits, labelled carelessly; or what five people said of 1,200 messages.",
         )
         st.caption("For example, a CSV like this; columns of 0 and 1 per label do as well:")
-        st.dataframe(EXAMPLE, hide_index=True, row_height=28, key="data.example")
+        alt = "A file as it may be: an id, a text, and labels"
+        st.dataframe(EXAMPLE, hide_index=True, row_height=28, key="data.example", alt=alt)
 
 
 def on_discard() -> None:

@@ -108,7 +108,8 @@ def _ask_what_a_row_is(mapping: ColumnMapping) -> dict[str, Any]:
 def _draw_reasons(mapping: ColumnMapping) -> None:
     rows = [{"role": role, "because": why[:300]} for role, why in mapping.reasons.items()]
     if rows:
-        st.dataframe(rows, hide_index=True, row_height=28, key="data.reasons")
+        alt = "Why each role was guessed"
+        st.dataframe(rows, hide_index=True, row_height=28, key="data.reasons", alt=alt)
 
 
 def _draw_roles(mapping: ColumnMapping) -> dict[str, Any]:

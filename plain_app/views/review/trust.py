@@ -39,7 +39,7 @@ def _draw_self_agreement(run: RunRow) -> None:
     table = trust.self_agreement_table(run.fingerprint)
     st.caption("With oneself: now and then an instance comes back blind")
     if len(table):
-        st.dataframe(table, hide_index=True, row_height=ROW, key="review.self_agreement")
+        cell_table(table, "review.self_agreement", 200)
 
 
 def _draw_disagreements(run: RunRow, annotator: str) -> None:
@@ -71,6 +71,7 @@ def _chosen(table: pd.DataFrame, key: str) -> list[int]:
         key=key,
         on_select="rerun",
         selection_mode="multi-row",
+        alt=f"Table of {', '.join(map(str, table.columns))}",
         column_config={
             "strength": st.column_config.NumberColumn(format="%.2f", width=80),
         },

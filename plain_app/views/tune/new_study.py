@@ -99,6 +99,7 @@ def _draw_ranges(names: list[str]) -> None:
         pd.DataFrame(rows),
         hide_index=True,
         disabled=["setting"],
+        alt="Where each setting is searched",
         key=f"tune.ranges_{'_'.join(names)}",
         row_height=30,
         column_config={
