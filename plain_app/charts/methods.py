@@ -66,16 +66,17 @@ def critical_figure(points: CriticalPoints) -> go.Figure:
     told = f"critical difference {points.distance:.2f}"
     figure.add_annotation(x=1, y=1.5, text=told, showarrow=False, xanchor="left")
     figure.update_layout(showlegend=False, height=ROW * n + 150, margin={"l": 20, "r": 20, "t": 10})
+    room = 2.6 + 6 / n  # for the names, in ranks
     figure.update_xaxes(
-        range=[-1.6, n + 2.6], tickvals=list(range(1, n + 1)), side="top", showgrid=False
+        range=[1 - room, n + room], tickvals=list(range(1, n + 1)), side="top", showgrid=False
     )
     figure.update_yaxes(visible=False)
     return figure
 
 
 _MARK: dict[str, Any] = {
-    "line": {"width": 2, "color": "black"},
-    "marker": {"symbol": "line-ns-open", "size": 9, "color": "black"},
+    "line": {"width": 2, "color": NEUTRAL},
+    "marker": {"symbol": "line-ns-open", "size": 9, "color": NEUTRAL},
 }
 
 
