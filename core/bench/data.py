@@ -1,4 +1,4 @@
-"""The data benchmarks run on: files of a folder, or synthetic clusters of any size."""
+"""The data benchmarks run on: files of a folder, or synthetic ones of any size."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,3 +107,19 @@ def clusters(n: int, d: int, n_labels: int, seed: int = 0) -> BenchmarkSet:
     X *= 0.5
     X += centres[at]
     return BenchmarkSet(f"{n}x{d}x{n_labels}", X, labels[at], None)
+
+
+def mixtures(n: int, d: int, n_labels: int, seed: int = 0) -> BenchmarkSet:
+    """Make n instances: sums of the prototypes of one to four labels, plus as much noise."""
+    rng = np.random.default_rng(seed)
+    prototypes = rng.standard_normal((n_labels, d), dtype=np.float32)
+    frequency = np.arange(1, n_labels + 1) ** -0.5
+    truth, many = np.zeros((n, n_labels), np.uint8), rng.integers(1, 5, n)
+    for place in range(4):
+        one = rng.choice(n_labels, n, p=frequency / frequency.sum())
+        some = many > place
+        truth[some, one[some]] = 1
+    X = rng.standard_normal((n, d), dtype=np.float32)
+    for at in range(0, n, 2**16):
+        X[at : at + 2**16] += truth[at : at + 2**16].astype(np.float32) @ prototypes
+    return BenchmarkSet(f"{n}x{d}x{n_labels} mixtures", X, truth, None)

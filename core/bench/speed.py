@@ -25,14 +25,14 @@ _GROWTH_EPOCHS = 10
 Progress = Callable[[str], None]
 
 
-def compare(one: BenchmarkSet, epochs: int = 30) -> dict[str, Any]:
+def compare(one: BenchmarkSet, epochs: int = 30, device: str = "cpu") -> dict[str, Any]:
     """Train `paper` and the reference on the same data; return seconds by stage and the ratios."""
     from core.bench.reference import Reference
     from core.data.dataset import CandidateDataset
     from core.engine.network import Standardizer
     from core.engine.trainer import PlainTrainer
 
-    config = PlainConfig.preset("paper", epochs=epochs, device="cpu")
+    config = PlainConfig.preset("paper", epochs=epochs, device=device)
     Y = one.candidates if one.candidates is not None else one.noisy(1, seed=0)
     standardized = np.asarray(Standardizer.fit(one.X).apply(one.X))
     few = slice(0, 256)  # once before: what is loaded or compiled on first use is nobody's time
@@ -163,7 +163,7 @@ def exponent(growth: list[dict[str, Any]]) -> float:
     return float(np.log(last["total"] / first["total"]) / np.log(last["n"] / first["n"]))
 
 
-def run(data: Path | None, epochs: int, progress: Progress) -> dict[str, Any]:
+def run(data: Path | None, epochs: int, progress: Progress, device: str = "cpu") -> dict[str, Any]:
     """Run all of it; `data` holds bibtex.npz, synthetic data of its shape stands in without it."""
     bibtex = data / "bibtex.npz" if data else None
     large = load_set(bibtex) if bibtex and bibtex.exists() else clusters(7395, 1836, 159)
@@ -172,7 +172,7 @@ def run(data: Path | None, epochs: int, progress: Progress) -> dict[str, Any]:
     result["propagation"] = [compare_propagation(one) for one in (clusters(7000, 100, 11), large)]
     for one in (clusters(5000, 100, 7), large):
         progress(f"{epochs} epochs on {one.name} beside the reference")
-        result["whole"].append(compare(one, epochs))
+        result["whole"].append(compare(one, epochs, device))
     progress("epochs recorded in a workspace beside epochs alone")
     result["recording"] = compare_recording()
     progress("approximate beside exact neighbours at 100k")
@@ -194,16 +194,16 @@ def _grow_one(n: int) -> dict[str, Any]:
     start, memory = perf_counter(), {}
     for event in trainer.epochs(dataset):
         if event.kind == "graphs_built":
-            seconds["graph"], memory["graph"] = event.seconds, _peak_gb()
+            seconds["graph"], memory["graph"] = event.seconds, peak_gb()
         elif event.kind == "epoch":
             _add(seconds, event.seconds)
-    memory["epochs"] = _peak_gb()
+    memory["epochs"] = peak_gb()
     recall = trainer.instance_graph.recall if trainer.instance_graph else None
     total = perf_counter() - start
     return {"n": n, "total": total, "seconds": dict(seconds), "peak_gb": memory, "recall": recall}
 
 
-def _peak_gb() -> float:
+def peak_gb() -> float:
     """Return the most memory this process ever had; rusage would count its parent's as well."""
     status = Path("/proc/self/status")
     if status.exists():

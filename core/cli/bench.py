@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from core.cli.screen import JsonFlag, log, out, print_json
+from core.cli.bench_report import ReportFile, report_results
+from core.cli.screen import JsonFlag, log
 from core.errors import PlainError
 
 app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_help=True)
@@ -13,13 +14,14 @@ app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_
 DataFolder = Annotated[
     Path | None, typer.Option(help="Folder of data files with truth, or one such file.")
 ]
-ReportFile = Annotated[Path | None, typer.Option("--write", help="Markdown file to update.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 
 
 @app.command()
 def speed(
     data: DataFolder = None,
     epochs: Annotated[int, typer.Option(help="Epochs of the whole-run comparison.")] = 30,
+    device: Device = "cpu",
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -28,8 +30,31 @@ def speed(
     from core.bench import speed as benchmark
 
     with log.status("Measuring …") as status:
-        result = benchmark.run(data, epochs, status.update)
-    _report("speed", report.speed_tables(result), result, write, as_json)
+        result = benchmark.run(data, epochs, status.update, device)
+    report_results("speed", report.speed_tables(result), result, write, as_json)
+
+
+@app.command()
+def scale(
+    sizes: Annotated[
+        str, typer.Option(help="Rows, comma-separated; the two largest are extrapolated.")
+    ] = "10000,30000,100000,300000,1000000",
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 12,
+    device: Device = "auto",
+    write: ReportFile = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure time and memory of every stage up to a million rows; extrapolate to more."""
+    from core.bench import scale as benchmark
+
+    try:
+        chosen = [int(part.replace("_", "")) for part in sizes.split(",")]
+    except ValueError:
+        wrong = f"Got {sizes}."
+        raise PlainError("Sizes are whole numbers.", wrong, "For example: 10000,100000") from None
+    with log.status("Measuring …") as status:
+        result = benchmark.run(chosen, epochs, device, status.update)
+    report_results("scale", benchmark.tables(result), result, write, as_json)
 
 
 @app.command()
@@ -82,7 +107,7 @@ def quality(
             context.obj.methods(html, compared, about, *_curves(data, curves, noise[-1], seed))
             log.print(f"Report written to {html}", markup=False)
         tables = compared.tables()
-        return _report("quality-methods", tables, compared.results, write, as_json)
+        return report_results("quality-methods", tables, compared.results, write, as_json)
     results = []
     with log.status("Cross-validating …") as status:
         for result in benchmark.run(chosen, noise, folds, preset, seed, status.update):
@@ -92,7 +117,9 @@ def quality(
                 f"{result['set']} r={result['r'] or 'own'} {result['variant']}: AP {mean:.3f}"
             )
     title = f"{folds}-fold cross-validation, preset `{preset}`, last epoch"
-    _report(f"quality-{preset}", [(title, report.quality_table(results))], results, write, as_json)
+    report_results(
+        f"quality-{preset}", [(title, report.quality_table(results))], results, write, as_json
+    )
 
 
 def _curves(data: Path, sets: str, r: int, seed: int) -> tuple[list[Any], dict[str, Any]]:
@@ -171,7 +198,9 @@ def effort(
             timed = [benchmark.time_decisions(*shape) for shape in benchmark.TIMED]
         tables.append(("One decision after 1,000 others", report.decision_table(timed)))
         results.extend(timed)
-    return _report(f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json)
+    return report_results(
+        f"effort-{errors:g}" if errors else "effort", tables, results, write, as_json
+    )
 
 
 def _find_false(
@@ -198,7 +227,7 @@ def _find_false(
             results.append(one)
             log.print(f"{one['set']}: {one['of_cleanlab']:.0%} of cleanlab's decisions")
     title = f"Decisions until false labels are found, {share:.0%} false, `{preset}`, seed {seed}"
-    _report("finding", [(title, report.finding_table(results))], results, *where)
+    report_results("finding", [(title, report.finding_table(results))], results, *where)
 
 
 @app.command()
@@ -237,7 +266,7 @@ def harm(
             results.append(one)
             changes = ", ".join(f"{name} {one[name]:+.3f}" for name in which)
             log.print(f"{one['set']} {one['noise']}: F1 {one['given']:.3f}, {changes}")
-    _report("harm", report.harm_tables(results, which), results, write, as_json)
+    report_results("harm", report.harm_tables(results, which), results, write, as_json)
 
 
 @app.command()
@@ -283,7 +312,7 @@ def disambiguation(
                 f"macro {one['macro_auc']:.3f}, {one['seconds']:.1f} s"
             )
     tables = report.disambiguation_tables(results, "Parts of `studio`: " if parts else "")
-    _report("parts" if parts else "disambiguation", tables, results, write, as_json)
+    report_results("parts" if parts else "disambiguation", tables, results, write, as_json)
 
 
 @app.command()
@@ -318,7 +347,7 @@ def sources(
                 f"{one['set']} {one['n_sources']} sources {one['method']}: "
                 f"AUC {one['auc']:.3f}, {one['seconds']:.1f} s"
             )
-    _report("sources", report.source_tables(results), results, write, as_json)
+    report_results("sources", report.source_tables(results), results, write, as_json)
 
 
 @app.command()
@@ -338,7 +367,7 @@ def tuning(
         chosen = list(range(seeds))
         results = list(benchmark.search(chosen, trials, preset, workers, status.update))
     title = f"{trials} trials on the demo data, {workers} processes, preset `{preset}`"
-    _report("tuning", [(title, report.tuning_table(results))], results, write, as_json)
+    report_results("tuning", [(title, report.tuning_table(results))], results, write, as_json)
 
 
 @app.command()
@@ -366,19 +395,4 @@ def sensitivity(
         base = PlainConfig.preset(preset, seed=seed, epochs=epochs)
         results = list(benchmark.sensitivities(chosen, r, folds, base, status.update))
     tables = report.sensitivity_tables(results, f"`{preset}`, {epochs} epochs, {folds} folds")
-    _report(f"sensitivity-{preset}", tables, results, write, as_json)
-
-
-def _report(
-    name: str, tables: list[tuple[str, Any]], result: Any, write: Path | None, as_json: bool
-) -> None:
-    from core.bench import report
-    from core.cli.screen import table
-
-    if write:
-        text = f"Measured on: {report.machine()}.\n\n{report.markdown(tables)}"
-        report.write_section(write, name, text)
-    if as_json:
-        return print_json(result)
-    for title, (header, *rows) in tables:
-        out.print(table(title, header, rows))
+    report_results(f"sensitivity-{preset}", tables, results, write, as_json)

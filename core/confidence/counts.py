@@ -27,35 +27,42 @@ _LARGEST_SET = 64
 
 @dataclass(frozen=True, eq=False)
 class _SameSize:
-    """The instances with s candidates: odds, and E[k] the polynomials of the first k of them."""
+    """The instances with s candidates: odds, and the polynomials of all of them."""
 
     odds: Floats  # (rows, s)
-    E: Floats  # (s + 1, rows, s + 1)
+    last: Floats  # (rows, s + 1)
 
     @classmethod
     def of(cls, odds: Floats) -> Self:
-        n, s = odds.shape
-        E = np.zeros((s + 1, n, s + 1))
-        E[0, :, 0] = 1
-        for k in range(s):
-            E[k + 1] = E[k]
-            E[k + 1, :, 1:] += odds[:, k, None] * E[k, :, :-1]
-        return cls(odds, E)
+        *_, last = _polynomials(odds)
+        return cls(odds, last)
 
     def n_true(self, weight: Floats) -> Floats:
         """Return the distribution of the number of true candidates, (rows, s + 1)."""
-        each = self.E[-1] * weight
+        each = self.last * weight
         return np.asarray(each / each.sum(axis=1, keepdims=True))
 
     def marginals(self, weight: Floats) -> Floats:
         """Return P(true) of every candidate: the logarithmic derivative of the sum by its odds."""
-        total = self.E[-1] @ weight
+        total, E = self.last @ weight, list(_polynomials(self.odds))
         after = np.tile(weight, (len(self.odds), 1))
         out = np.empty_like(self.odds)
         for k in range(self.odds.shape[1] - 1, -1, -1):
-            out[:, k] = (after[:, 1:] * self.E[k, :, :-1]).sum(axis=1)
+            out[:, k] = (after[:, 1:] * E[k][:, :-1]).sum(axis=1)
             after[:, :-1] += self.odds[:, k, None] * after[:, 1:]
         return np.asarray(out * self.odds / total[:, None])
+
+
+def _polynomials(odds: Floats) -> Iterator[Floats]:
+    """Yield those of the first k candidates, (rows, s + 1), for k = 0..s."""
+    n, s = odds.shape
+    E = np.zeros((n, s + 1))
+    E[:, 0] = 1
+    yield E
+    for k in range(s):
+        E, before = E.copy(), E
+        E[:, 1:] += odds[:, k, None] * before[:, :-1]
+        yield E
 
 
 def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
@@ -105,7 +112,7 @@ class FalseCounts:
         fit = float(n_empty * np.log(nu[0] + 1e-12))
         for s, sets in groups:
             log = _log_count_weight(nu, s, n_labels)
-            fit += float((np.log(sets.E[-1] @ np.exp(log - log.max())) + log.max()).sum())
+            fit += float((np.log(sets.last @ np.exp(log - log.max())) + log.max()).sum())
         return cls(np.asarray(nu), e, fit)
 
     def confidences(self, p: Floats, size: Any) -> Floats:

@@ -123,13 +123,14 @@ class PlainTrainer:
             self._learner = CrossFit(scaled, features, instance_graph, first, config)
             self._Y_hat = self._learner.held_out(features, networks=False)
             self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+        del scaled  # as large as the data
         self._epoch = 0
         if theta is not None:
             self._learner.restore({**self._learner.state(), "theta": torch.tensor(theta)})
         if resume is not None:
             self._restore(resume)
         for epoch in range(self._epoch + 1, config.epochs + 1):
-            clock, Z, confidence = [perf_counter()], self._Z, self._confidence
+            clock, confidence = [perf_counter()], self._confidence
             self._aim(epoch)
             try:
                 self._learner.train_epoch(features, between)
@@ -143,7 +144,7 @@ class PlainTrainer:
             self._Y_hat = Y_hat
             # The last predictions of candidates; later ones are of confidences.
             self._propagation.level_is_due |= epoch == self._renewals[0]
-            self._Z, self._confidence, objective = self._propagation.step(Y_hat, Z)
+            self._Z, self._confidence, objective = self._propagation.step(Y_hat, self._Z)
             loss = self._learner.loss(self._Y_hat)
             clock.append(perf_counter())
             self._epoch = epoch

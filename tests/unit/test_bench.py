@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from core.bench import disambiguation, effort, finding, harm, report, speed
+from core.bench import disambiguation, effort, finding, harm, report, scale, speed
 from core.bench.data import clusters
 from core.bench.reference import Reference
 from core.cli import app as command_line
@@ -171,3 +171,24 @@ def test_false_labels_are_found_sooner_than_at_random():
 def test_the_share_to_be_found_must_be_one():
     done = CliRunner().invoke(command_line, ["bench", "effort", "--noise", "5-20%"])
     assert isinstance(done.exception, PlainError)
+
+
+def test_scale_tells_exponents_and_where_they_lead():
+    growth = [scale.measure(n, 1, "cpu") for n in (400, 800)]
+    assert all(set(one["seconds"]) == set(scale.STAGES) for one in growth)
+    for one in growth:  # as if time grew with n^1.5 and memory by a KB per row
+        one["seconds"] = dict.fromkeys(scale.STAGES, one["n"] ** 1.5)
+        one["total"], one["peak_gb"]["epochs"] = one["n"] ** 1.5, 1 + one["n"] / 1e6
+    powers = scale.exponents(growth)
+    assert all(powers[stage] == pytest.approx(1.5) for stage in (*scale.STAGES, "total"))
+    far = scale.extrapolate(growth, 10**6, nodes=4)
+    assert far["hours"] == pytest.approx(len(scale.STAGES) * 10**9 / 3600)
+    assert far["peak_gb"] == pytest.approx(2)
+    assert far["moved_gb"] == pytest.approx(2 * 4 * 10**6 * 50 * 3 / 4 / 1e9)
+    result = {"growth": growth, "exponents": powers, "farther": [far]}
+    assert [rows[-1][0] for _, rows in scale.tables(result)] == ["n^", "1,000,000"]
+
+
+def test_sizes_of_scale_are_numbers():
+    done = CliRunner().invoke(command_line, ["bench", "scale", "--sizes", "many"])
+    assert done.exit_code != 0

@@ -1,0 +1,155 @@
+"""`plain bench scale`: time and memory of every stage as rows grow, and what more rows would take.
+
+Instances are sums of label prototypes plus noise: neighbours exist, neat clusters do not. Every
+size runs in its own process, so that peak memory is that size's own. Where the two largest lead is
+extrapolated stage by stage with the measured exponent, memory along its straight line. On a busy
+machine look at the processor's time, which counts what was worked, not waited.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from time import perf_counter, process_time
+from typing import Any
+
+import numpy as np
+
+from core.bench.data import mixtures
+from core.bench.speed import peak_gb
+from core.engine.config import PlainConfig
+
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+FARTHER = (10_000_000, 100_000_000)
+NODES = 8
+STAGES = ("graph", "models", "train", "predict", "propagate", "record", "end")
+_D, _LABELS, _FALSE = 128, 50, 2
+
+
+def grow(sizes: Iterable[int], epochs: int, device: str) -> Iterator[dict[str, Any]]:
+    """Measure a training of `studio` at every size, each in its own process."""
+    for n in sizes:
+        command = [sys.executable, "-m", "core.bench.scale", str(n), str(epochs), device]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        yield json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(n: int, epochs: int, device: str = "auto") -> dict[str, Any]:
+    """Train once; return seconds by stage, peak memory after each, recall and the load."""
+    from core.data.dataset import CandidateDataset
+    from core.engine.trainer import PlainTrainer
+
+    one = mixtures(n, _D, _LABELS)
+    dataset = CandidateDataset(one.X, one.noisy(_FALSE, seed=0))
+    del one
+    trainer = PlainTrainer(PlainConfig.preset("studio", epochs=epochs, device=device))
+    seconds: defaultdict[str, float] = defaultdict(float)
+    memory, recall, graph_cpu = {"data": peak_gb()}, None, 0.0
+    start = before = perf_counter()
+    worked = process_time()
+    for event in trainer.epochs(dataset):
+        now = perf_counter()
+        if event.kind == "graphs_built":
+            seconds["graph"], recall = event.seconds, event.recall
+            memory["graph"], graph_cpu = peak_gb(), process_time() - worked
+        elif event.kind == "epoch":
+            for stage, spent in event.seconds.items():
+                seconds[stage] += spent
+            # Kernel, neighbours' votes and new targets are made outside an epoch's own stages.
+            seconds["models"] += now - before - sum(event.seconds.values())
+        elif event.kind == "run_ended":
+            seconds["end"] = now - before
+        before = now
+    memory["epochs"] = peak_gb()
+    return {
+        "n": n,
+        "epochs": epochs,
+        "total": perf_counter() - start,
+        "cpu": {"graph": graph_cpu, "total": process_time() - worked},
+        "seconds": dict(seconds),
+        "peak_gb": memory,
+        "recall": recall,
+        "load": os.getloadavg()[0],
+    }
+
+
+def exponents(growth: list[dict[str, Any]]) -> dict[str, float]:
+    """Return the p of seconds ~ n^p of every stage, between the two largest sizes."""
+    first, last = growth[-2:]
+    ratio = np.log(last["n"] / first["n"])
+    found = {
+        stage: float(np.log(last["seconds"][stage] / first["seconds"][stage]) / ratio)
+        for stage in STAGES
+    }
+    whole = {"total": (first["total"], last["total"])}
+    whole |= {
+        name: (first["cpu"][key], last["cpu"][key])
+        for name, key in (("CPU", "total"), ("CPU of graph", "graph"))
+    }
+    return {**found, **{k: float(np.log(b / a) / ratio) for k, (a, b) in whole.items()}}
+
+
+def extrapolate(growth: list[dict[str, Any]], n: int, nodes: int = NODES) -> dict[str, Any]:
+    """Return hours and memory that n rows would take here, and what a cluster would hold and move.
+
+    A cluster keeps rows of features and labels and columns of pseudo-labels: every epoch, both
+    directions, Z changes its layout once, which moves 2 * 4 n L (P - 1) / P bytes; every node
+    needs the whole graph, 2 n k edges of 8 bytes.
+    """
+    first, last = growth[-2:]
+    powers = exponents(growth)
+    far = n / last["n"]
+    seconds = {s: last["seconds"][s] * far ** max(powers[s], 1.0) for s in STAGES}
+    per_row = (last["peak_gb"]["epochs"] - first["peak_gb"]["epochs"]) / (last["n"] - first["n"])
+    peak = last["peak_gb"]["epochs"] + per_row * (n - last["n"])
+    graph = 2 * n * PlainConfig().k * 8 / 1e9
+    return {
+        "n": n,
+        "hours": sum(seconds.values()) / 3600,
+        "graph_hours": seconds["graph"] / 3600,
+        "peak_gb": float(peak),
+        "moved_gb": 2 * 4 * n * _LABELS * (nodes - 1) / nodes / 1e9,
+        "node_gb": float(peak / nodes + graph),
+    }
+
+
+def run(sizes: Iterable[int], epochs: int, device: str, progress: Any) -> dict[str, Any]:
+    """Measure all sizes and extrapolate."""
+    growth: list[dict[str, Any]] = []
+    for n in sorted(sizes):
+        progress(f"{n:,} rows")
+        growth += grow([n], epochs, device)
+    result: dict[str, Any] = {"growth": growth, "exponents": None, "farther": []}
+    if len(growth) > 1:
+        result["exponents"] = exponents(growth)
+        result["farther"] = [extrapolate(growth, n) for n in FARTHER]
+    return result
+
+
+def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
+    """Return titled tables, header first."""
+    growth = result["growth"]
+    rows = [["n", *STAGES, "total", "CPU", "CPU of graph", "peak memory", "recall@10", "load"]]
+    for one in growth:
+        spent = [f"{one['seconds'][stage]:.1f} s" for stage in STAGES]
+        spent += [f"{one['total']:.0f} s", f"{one['cpu']['total']:.0f} s"]
+        spent += [f"{one['cpu']['graph']:.1f} s", f"{one['peak_gb']['epochs']:.2f} GB"]
+        rows.append([f"{one['n']:,}", *spent, f"{one['recall']:.3f}", f"{one['load']:.1f}"])
+    title = f"`studio`, {growth[0]['epochs']} epochs, d = {_D}, {_LABELS} labels"
+    if result["exponents"] is None:
+        return [(title, rows)]
+    powers = [f"{power:.2f}" for power in result["exponents"].values()]
+    rows.append(["n^", *powers, "", "", ""])
+    far = [["n", "hours here", "of them graph", "memory here"]]
+    far[0] += [f"memory per node of {NODES}", "moved per epoch"]
+    for one in result["farther"]:
+        hours = [f"{one['hours']:.1f}", f"{one['graph_hours']:.1f}"]
+        sizes = [f"{one[key]:,.0f} GB" for key in ("peak_gb", "node_gb", "moved_gb")]
+        far.append([f"{one['n']:,}", *hours, *sizes])
+    return [(title, rows), ("More rows, extrapolated", far)]
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))
