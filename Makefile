@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test hammer fuzz compiled clean
+.PHONY: app test hammer fuzz clients compiled clean
 
 app: compiled
 	$(BIN)/plain demo
@@ -17,6 +17,10 @@ test: compiled
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.
 hammer: compiled
 	$(BIN)/python -m pytest -m hammer tests/hammer
+
+# Our files in the programs they are made for; the last results are in docs/tools.md.
+clients: compiled
+	$(BIN)/python tests/clients/run.py .clients
 
 # Coverage-guided fuzzing of the readers, one after the other; docs/files.md says more.
 FUZZ_SECONDS ?= 3600

@@ -231,12 +231,14 @@ def test_annotations_of_our_tasks_come_back_as_decisions_once(kind, demo, tmp_pa
     assert back.format == "labelstudio"
     assert back.fingerprint == demo.fingerprint
     first, second = demo.candidates[:2].sum(axis=1)
-    by = Counter((one.annotator, one.verdict) for one in back.decisions if one.annotator != "3")
+    by = Counter(
+        (one.annotator, one.verdict) for one in back.decisions if one.annotator != "labelstudio 3"
+    )
     assert by == {
-        ("1", "keep"): 1,
-        ("1", "reject"): first - 1,
-        ("2", "keep"): 4,
-        ("2", "reject"): first + second - 4,
+        ("labelstudio 1", "keep"): 1,
+        ("labelstudio 1", "reject"): first - 1,
+        ("labelstudio 2", "keep"): 4,
+        ("labelstudio 2", "reject"): first + second - 4,
     }
     space = Workspace(tmp_path / "space")
     space.add_dataset(demo, "demo")
@@ -244,8 +246,8 @@ def test_annotations_of_our_tasks_come_back_as_decisions_once(kind, demo, tmp_pa
     assert taken == (2 * first + second + demo.candidates[2].sum(), 0, 0)
     assert take_decisions(space, back, demo.fingerprint).n_new == 0
     stored = space.decisions.by_annotator(demo.fingerprint)
-    assert len(stored["1"]) == first
-    assert len(stored["2"]) == first + second
+    assert len(stored["labelstudio 1"]) == first
+    assert len(stored["labelstudio 2"]) == first + second
 
 
 def test_what_was_decided_here_is_not_somebody_elses_there(demo, tmp_path: Path) -> None:

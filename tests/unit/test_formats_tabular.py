@@ -386,7 +386,7 @@ def test_an_export_keeps_the_columns_and_adds_the_outcome(tmp_path: Path) -> Non
     outcome = ["resolved_a", "resolved_b", "conf_a", "conf_b", "reason_a", "reason_b"]
     assert rows[0] == ["note", "label_a", "x", "id", "label_b", *outcome]
     assert rows[1][:5] == ["=1", "1", "0.5", "i1", "0"]
-    assert rows[1][5:] == ["1", "0", "0.9123", "0", "confident", "not a candidate"]
+    assert rows[1][5:] == ["1", "0", "0.9123", "0.0", "confident", "not a candidate"]
     assert rows[2][0] == "-7"
     assert rows[2][-1] == "'=below threshold"
     again = formats.read(path)

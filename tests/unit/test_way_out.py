@@ -9,13 +9,16 @@ import format_cases as cases
 import numpy as np
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from core.cli import app
 from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.export import export
 from core.formats import read, writable, write
 from core.formats.side_file import side_file_of
 from core.review import Resolution, resolve
+from core.store import Workspace
 
 ODD_TEXTS = [
     ("007", "The sky, at night", ["Übung", "a, b"]),
@@ -130,3 +133,40 @@ def test_a_damaged_side_file_is_not_used_and_that_is_said(tmp_path: Path) -> Non
     back = read(target)
     assert back.outcome is None
     assert any("is not used" in problem.message for problem in back.problems)
+
+
+def test_confidences_always_have_a_point_so_that_their_columns_are_no_whole_numbers(
+    tmp_path: Path,
+) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution = resolve(data, np.zeros(data.candidates.shape, np.float32))
+    text = write(data, tmp_path / "a.csv", resolution=resolution).read_text("utf-8")
+    rows = csv.DictReader(text.splitlines())
+    assert {row["conf_sky"] for row in rows} == {"0.0"}
+    lines = write(data, tmp_path / "a.jsonl", resolution=resolution).read_text("utf-8").splitlines()
+    assert all('"conf_sky": 0.0' in line for line in lines)
+
+
+def test_the_provenance_tells_of_the_escape_and_raw_has_none(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    for format, is_told in (("csv", True), ("csv-raw", False), ("jsonl", False)):
+        target = tmp_path / f"{format}.out"
+        export(data, resolved(data)[0], target, provenance={}, format=format)
+        record = json.loads((tmp_path / f"{format}.out.provenance.json").read_text("utf-8"))
+        assert ("note" in record) == is_told
+
+
+def test_decisions_of_an_export_are_stored_with_their_data_once(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution, decisions = resolved(data)
+    target = write(data, tmp_path / "a.jsonl", resolution=resolution, decisions=decisions)
+    space = str(tmp_path / "space")
+    Workspace(space).add_dataset(data, "odd")
+    for n_new, n_known in ((4, 0), (0, 4)):
+        done = CliRunner().invoke(app, ["decisions", str(target), "--workspace", space, "--json"])
+        told = json.loads(done.stdout)
+        assert (told["n_new"], told["n_known"], told["n_unknown"]) == (n_new, n_known, 0)
+    empty = CliRunner().invoke(
+        app, ["decisions", str(target), "--workspace", str(tmp_path / "other")]
+    )
+    assert "not in this workspace" in str(empty.exception)

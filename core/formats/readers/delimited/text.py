@@ -14,6 +14,7 @@ from core.data.dataset import CandidateDataset
 from core.formats.shared.copying import Copied, batches_of, by_instance, column_names
 from core.formats.shared.list_features import is_number
 from core.formats.shared.mapping import ColumnMapping, Resolution
+from core.formats.shared.text import with_points
 
 FORMULA = r"\A'*[=+\-@\t\r]"
 ESCAPED = r"\A'('*[=+\-@\t\r])"
@@ -56,7 +57,8 @@ def _cells(
     verbatim: bool = False,
     escape: bool = True,
 ) -> pa.Array:
-    texts, kind = _as_strings(column), column.type
+    kind = column.type
+    texts = with_points(column) if pa.types.is_floating(kind) else _as_strings(column)
     if not (is_number(kind) or pa.types.is_temporal(kind)):
         quoted = _quoted(texts, separator, verbatim=verbatim, escape=escape)
         return quoted.fill_null("")

@@ -34,7 +34,7 @@ from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, g
 from core.formats.shared.progress import tell
 from core.formats.shared.tables import record_batch
 from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
-from core.formats.shared.text import read_text
+from core.formats.shared.text import read_text, with_points
 
 CHUNK_VALUES = 2_000_000
 CHUNK_BYTES = 2**24
@@ -352,9 +352,8 @@ def _values(column: pa.Array) -> pa.Array:
     kind = column.type
     if pa.types.is_floating(kind):
         column = pc.if_else(pc.is_finite(column), column, None)
-    if pa.types.is_floating(kind):  # 0 would make a reader take the column for whole numbers
-        texts = pc.replace_substring_regex(column.cast(pa.string()), r"\A(-?\d+)\z", r"\1.0")
-        return texts.fill_null("null")
+    if pa.types.is_floating(kind):
+        return with_points(column).fill_null("null")
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return column.cast(pa.string()).fill_null("null")
     if pa.types.is_string(kind):

@@ -51,6 +51,13 @@ class Answer:
         key = annotation.get("unique_id") or annotation.get("id") or annotation.get("annotation_id")
         self.chosen = chosen
         self.is_part = before is not None  # it names what was kept; the rest is not told
-        self.annotator = source or "labelstudio" if before is None else before[0]
+        self.annotator = _annotator(source) if before is None else before[0]
         self.time = (str(told) if told else NEVER) if before is None else before[1]
         self.key = None if before is not None else str(key)
+
+
+def _annotator(source: str | None) -> str:
+    """Return a name that is nobody's here: users are numbers there, and `2` may be somebody."""
+    if source is None or source.isdecimal():
+        return f"labelstudio {source or ''}".strip()
+    return source
