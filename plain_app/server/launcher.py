@@ -257,12 +257,13 @@ def _run(address: dict[str, Any], password: PasswordFile | None) -> None:
 
     from plain_app.server import preload
     from plain_app.server.routes import routes
+    from plain_app.widgets.modules import module_route
 
     preload.is_served = True
     guards = [Middleware(SecurityHeaders), Middleware(OwnPages), Middleware(BrowserCookie)]
     if password is not None:
         guards.append(Middleware(LoginGate, file=password))
-    app = st.App(HERE / "app.py", routes=routes(), middleware=guards)
+    app = st.App(HERE / "app.py", routes=[*routes(), module_route()], middleware=guards)
     try:
         app.run(config={**PINNED, **address})
     except KeyboardInterrupt:

@@ -6,12 +6,9 @@ until the server has committed it, and tells the page only what the page has to 
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import streamlit as st
-
-_HERE = Path(__file__).parent
+from plain_app.widgets.modules import component
 
 _HTML = """
 <div class="desk" data-part="desk" data-item="" tabindex="-1">
@@ -71,5 +68,4 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("desk.js", "desk.css"))
-    return st.components.v2.component("plain_review_desk", html=_HTML, css=css, js=js)
+    return component("plain_review_desk", "desk/desk.js", _HTML, "desk/desk.css")

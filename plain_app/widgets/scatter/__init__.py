@@ -1,17 +1,15 @@
 """The map of instances as a component: points go in as bytes, a click or a lasso comes back.
 
-`map.js` draws it in WebGL without any library. It is given inline, so nothing is fetched from
-anywhere.
+`map.js` draws it in WebGL without any library.
 """
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import streamlit as st
 
-_HERE = Path(__file__).parent
+from plain_app.widgets.modules import component
 
 _HTML = """
 <div class="map">
@@ -27,26 +25,6 @@ _HTML = """
     move it, plus and minus zoom"></canvas></div>
   <div class="legend" data-part="legend"></div>
 </div>
-"""
-
-_PLACES = """
-let last = null;
-export default function ({ data }) {
-  if (data === last) return;
-  last = window.plainMapPlaces = data;
-  window.dispatchEvent(new CustomEvent("plain-map-places"));
-}
-"""
-
-_MARKS = """
-let last = ""; // only what is new is told: the same may have been changed by hand since
-export default function ({ data }) {
-  const now = JSON.stringify(data);
-  if (now === last) return;
-  last = now;
-  window.plainMapMarks = data;
-  window.dispatchEvent(new CustomEvent("plain-map-marks", { detail: data }));
-}
 """
 
 
@@ -88,15 +66,14 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("map.js", "map.css"))
-    return st.components.v2.component("plain_map", html=_HTML, css=css, js=js)
+    return component("plain_map", "scatter/map.js", _HTML, "scatter/map.css")
 
 
 @cache
 def _places_component() -> Any:
-    return st.components.v2.component("plain_map_places", js=_PLACES)
+    return component("plain_map_places", "scatter/places.js")
 
 
 @cache
 def _marks_component() -> Any:
-    return st.components.v2.component("plain_map_marks", js=_MARKS)
+    return component("plain_map_marks", "scatter/marks.js")

@@ -6,15 +6,11 @@ next one only when the answer to it has been drawn.
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
-
-import streamlit as st
 
 from plain_app import state
 from plain_app.services.lens import Slider
-
-_HERE = Path(__file__).parent
+from plain_app.widgets.modules import component
 
 
 class Move(NamedTuple):
@@ -51,7 +47,9 @@ def _nothing() -> None:
 
 @cache
 def _component() -> Any:
-    js, css = ((_HERE / name).read_text(encoding="utf-8") for name in ("panel.js", "panel.css"))
-    return st.components.v2.component(
-        "plain_sliders", html='<div class="panel" data-part="panel"></div>', css=css, js=js
+    return component(
+        "plain_sliders",
+        "sliders/panel.js",
+        '<div class="panel" data-part="panel"></div>',
+        "sliders/panel.css",
     )

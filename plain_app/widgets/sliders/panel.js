@@ -1,95 +1,92 @@
 // A panel of sliders. The latest position is sent, and the next only when its answer was drawn.
+import { make } from "../elements.js";
+
 const panels = new WeakMap(); // by root; the default export is called again at every rerun
 const THUMB = 16; // pixels a thumb takes from the length of its track
 const PATIENCE = 10000; // milliseconds after which an answer is given up
 
 export default function ({ data, parentElement, setTriggerValue }) {
   let panel = panels.get(parentElement);
-  if (!panel) panels.set(parentElement, (panel = createPanel(parentElement)));
+  if (!panel) panels.set(parentElement, (panel = new Panel(parentElement.querySelector('[data-part="panel"]'))));
   panel.send = setTriggerValue;
   panel.show(data);
   return () => panels.delete(parentElement);
 }
 
-function createPanel(root) {
-  const box = root.querySelector('[data-part="panel"]');
-  let rows = new Map();
-  let number = Date.now(); // grows over reloads too
-  let waiting = 0; // the move whose answer is not drawn yet
-  let sent = 0;
-  let next = null; // the name of a slider that moved meanwhile
-  const panel = { send: () => {}, show };
+export class Panel {
+  constructor(box) {
+    this.box = box;
+    this.rows = new Map(); // by the slider's name
+    this.number = Date.now(); // of the last move; grows over reloads too
+    this.waiting = 0; // the move whose answer is not drawn yet
+    this.sentAt = 0;
+    this.next = null; // the name of a slider that moved meanwhile
+    this.send = (_name, _value) => {};
+  }
 
-  function show({ sliders, answered }) {
+  show({ sliders, answered }) {
     const names = sliders.map((one) => `${one.name} ${one.stops.length}`).join();
-    if (box.dataset.names !== names) build(sliders, names);
-    if (waiting && answered < waiting) return;
-    waiting = 0;
-    box.dataset.answered = answered; // what tests wait for
-    if (next !== null) return move(next);
-    for (const one of sliders) place(rows.get(one.name), one, one.at);
+    if (this.box.dataset.names !== names) this.build(sliders, names);
+    if (this.waiting && answered < this.waiting) return;
+    this.waiting = 0;
+    this.box.dataset.answered = answered; // what tests wait for
+    if (this.next !== null) return this.move(this.next);
+    for (const one of sliders) place(this.rows.get(one.name), one, one.at);
   }
 
-  function build(sliders, names) {
-    rows = new Map(sliders.map((one) => [one.name, createRow(one)]));
-    box.replaceChildren(...[...rows.values()].map((row) => row.element));
-    box.dataset.names = names;
+  build(sliders, names) {
+    this.rows = new Map(sliders.map((one) => [one.name, this.createRow(one)]));
+    this.box.replaceChildren(...[...this.rows.values()].map((row) => row.element));
+    this.box.dataset.names = names;
   }
 
-  function createRow(one) {
-    const make = (tag, kind, text = "") => {
-      const element = document.createElement(tag);
-      element.className = kind;
-      element.textContent = text;
-      return element;
+  createRow(slider) {
+    const row = {
+      element: make("div", "row"),
+      value: make("output", "value"),
+      input: make("input"),
+      mark: make("i"),
+      slider,
     };
-    const row = { element: make("div", "row"), value: make("output", "value"), slider: one };
-    const name = make("label", "name", one.label);
-    name.title = one.help;
-    const track = make("div", "track");
-    row.input = document.createElement("input");
-    Object.assign(row.input, { type: "range", min: 0, max: one.stops.length - 1, step: 1 });
-    row.input.setAttribute("aria-label", one.label);
-    row.input.dataset.name = one.name;
-    row.mark = document.createElement("i");
+    const name = make("label", "name", slider.label);
+    name.title = slider.help;
+    Object.assign(row.input, { type: "range", min: 0, max: slider.stops.length - 1, step: 1 });
+    row.input.setAttribute("aria-label", slider.label);
+    row.input.dataset.name = slider.name;
     row.mark.title = "as in the run";
+    const track = make("div", "track");
     track.append(row.mark, row.input);
     row.element.append(name, track, row.value);
-    row.input.oninput = () => {
-      place(row, row.slider, Number(row.input.value));
-      move(one.name);
+    const moveTo = (at) => {
+      place(row, row.slider, at);
+      this.move(slider.name);
     };
-    row.input.ondblclick = () => {
-      place(row, row.slider, row.slider.own);
-      move(one.name);
-    };
+    row.input.oninput = () => moveTo(Number(row.input.value));
+    row.input.ondblclick = () => moveTo(row.slider.own);
     return row;
   }
 
-  function place(row, slider, at) {
-    row.slider = slider;
-    row.input.value = at;
-    row.input.disabled = slider.is_disabled;
-    row.value.textContent = slider.stops[at];
-    row.input.setAttribute("aria-valuetext", slider.stops[at]);
-    row.element.classList.toggle("moved", at !== slider.own);
-    row.element.classList.toggle("off", slider.is_disabled);
-    const part = slider.own / Math.max(slider.stops.length - 1, 1);
-    row.mark.style.left = `calc(${THUMB / 2}px + (100% - ${THUMB}px) * ${part})`;
-  }
-
-  function move(name) {
-    if (waiting && performance.now() - sent < PATIENCE) {
-      next = name;
+  move(name) {
+    if (this.waiting && performance.now() - this.sentAt < PATIENCE) {
+      this.next = name;
       return;
     }
-    next = null;
-    sent = performance.now();
-    waiting = number = Math.max(number + 1, Date.now());
-    const places = Object.fromEntries(
-      [...rows].map(([key, row]) => [key, Number(row.input.value)]),
-    );
-    panel.send("moved", { number, name, places });
+    this.next = null;
+    this.sentAt = performance.now();
+    this.waiting = this.number = Math.max(this.number + 1, Date.now());
+    const places = Object.fromEntries([...this.rows].map(([key, row]) => [key, Number(row.input.value)]));
+    this.send("moved", { number: this.number, name, places });
   }
-  return panel;
+}
+
+function place(row, slider, at) {
+  row.slider = slider;
+  row.input.value = String(at);
+  row.input.disabled = slider.is_disabled;
+  row.value.textContent = slider.stops[at];
+  row.input.setAttribute("aria-valuetext", slider.stops[at]);
+  row.element.classList.toggle("moved", at !== slider.own);
+  row.element.classList.toggle("off", slider.is_disabled);
+  const part = slider.own / Math.max(slider.stops.length - 1, 1);
+  row.mark.style.left = `calc(${THUMB / 2}px + (100% - ${THUMB}px) * ${part})`;
 }

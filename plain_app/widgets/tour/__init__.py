@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import streamlit as st
+from plain_app.widgets.modules import component
 
 _HERE = Path(__file__).parent
 
@@ -112,14 +112,13 @@ def draw_tour(is_demo: bool) -> bool:
     stops = [
         stop._asdict() | {"target": stop.selector, "press": selector(stop.press)} for stop in STOPS
     ]
-    data = {"stops": stops, "is_demo": is_demo}
+    style = (_HERE / "card.css").read_text(encoding="utf-8")
+    data = {"stops": stops, "is_demo": is_demo, "style": style}
     result = _component()(key="tour", data=data, on_wanted_change=lambda: None)
     return bool(getattr(result, "wanted", False))
 
 
 @cache
 def _component() -> Any:
-    js = (_HERE / "tour.js").read_text(encoding="utf-8")
-    css = (_HERE / "tour.css").read_text(encoding="utf-8")
     html = '<button type="button" data-part="start" class="start">Tour, two minutes</button>'
-    return st.components.v2.component("plain_tour", html=html, css=css, js=js)
+    return component("plain_tour", "tour/tour.js", html, "tour/tour.css")

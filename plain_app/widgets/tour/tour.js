@@ -1,16 +1,17 @@
 // The guided tour: a card that goes from stop to stop, and a frame around what it speaks of.
 // `localStorage` knows that it was seen, `sessionStorage` where it is.
+import { make } from "../elements.js";
 
 const SEEN = "plain.tour";
 const AT = "plain.tour.at";
 const WAIT = 20000; // milliseconds for what a stop shows to appear
-let stops = [];
-let screen = null;
+let [stops, style] = [[], ""];
+let screen = /** @type {any} */ (null);
 let visit = 0;
 let framing = 0;
 
 export default function ({ data, parentElement, setTriggerValue }) {
-  stops = data.stops;
+  [stops, style] = [data.stops, data.style];
   parentElement.querySelector('[data-part="start"]').onclick = () => {
     if (!data.is_demo) setTriggerValue("wanted", true);
     go(0);
@@ -67,8 +68,7 @@ async function go(at) {
   frame(stop.target);
 }
 
-const find = (selector) =>
-  [...document.querySelectorAll(selector || "none")].find((one) => one.offsetParent) ?? null;
+const find = (selector) => [...document.querySelectorAll(selector || "none")].find((one) => one.offsetParent) ?? null;
 /** What is pressed of a widget: its button, or of several names the one that is called so. */
 const pressed = (widget, name) =>
   [...(widget?.querySelectorAll(name ? "p" : "button") ?? [])].find(
@@ -82,7 +82,7 @@ const isOn = (page) => {
 };
 
 async function appears(look, isMine) {
-  for (const until = Date.now() + WAIT; Date.now() < until && isMine(); ) {
+  for (const until = Date.now() + WAIT; Date.now() < until && isMine();) {
     const found = look();
     if (found) return found;
     await new Promise((done) => setTimeout(done, 100));
@@ -93,41 +93,33 @@ async function appears(look, isMine) {
 /** Make the card, once. Texts are set as text. */
 function open() {
   if (screen) return;
-  const host = document.createElement("div");
+  const host = make("div");
   const root = host.attachShadow({ mode: "open" });
-  const make = (tag, kind, inside = root) => {
-    const element = document.createElement(tag);
-    element.className = kind;
-    inside.append(element);
-    return element;
-  };
-  make("style", "").textContent = STYLE;
-  const ring = make("div", "ring");
-  const card = make("div", "card");
+  const [ring, card, foot] = [make("div", "ring"), make("div", "card"), make("div", "foot")];
+  const [title, text, count, buttons] = [make("strong"), make("p"), make("span"), make("span", "buttons")];
   card.setAttribute("role", "dialog");
   card.setAttribute("aria-label", "Tour");
-  const title = make("strong", "", card);
-  const text = make("p", "", card);
-  const foot = make("div", "foot", card);
-  const count = make("span", "", foot);
-  const buttons = make("span", "buttons", foot);
+  foot.append(count, buttons);
+  card.append(title, text, foot);
+  root.append(make("style", "", style), ring, card);
   host.addEventListener("keydown", (event) => event.key === "Escape" && end());
   document.body.append(host);
   screen = { host, ring, card, title, text, count, buttons };
 }
 
 function tell(title, text, actions) {
-  const style = getComputedStyle(document.querySelector('[data-testid="stApp"]'));
-  screen.card.style.background = style.backgroundColor;
-  screen.card.style.color = style.color;
-  screen.card.style.fontFamily = style.fontFamily;
+  const {
+    backgroundColor: background,
+    color,
+    fontFamily,
+  } = getComputedStyle(find('[data-testid="stApp"]') ?? document.body);
+  Object.assign(screen.card.style, { background, color, fontFamily });
   screen.title.textContent = title;
   screen.text.textContent = text;
   screen.count.textContent = "";
   const made = actions.map(([name, act]) => {
-    const button = document.createElement("button");
+    const button = make("button", "", name);
     button.type = "button";
-    button.textContent = name;
     button.onclick = act;
     return button;
   });
@@ -153,19 +145,3 @@ function frame(selector) {
   };
   follow();
 }
-
-const STYLE = `
-.ring { position: fixed; left: 0; top: 0; z-index: 999990; pointer-events: none; display: none;
-  border: 2px solid #d08a3e; border-radius: 8px; box-shadow: 0 0 0 4px #d08a3e33; }
-.card { position: fixed; right: 24px; bottom: 24px; z-index: 999991; width: 330px; padding: 16px;
-  border: 1px solid #8a8f9866; border-radius: 8px; box-shadow: 0 6px 24px #0003; font-size: 14px;
-  line-height: 1.45; }
-p { margin: 6px 0 14px; }
-.foot { display: flex; justify-content: space-between; align-items: center; }
-.foot > span:first-child { opacity: 0.6; font-size: 12px; }
-.buttons { display: flex; gap: 8px; margin-left: auto; }
-button { font: inherit; color: inherit; background: none; border: 1px solid #8a8f9888;
-  border-radius: 6px; padding: 4px 12px; cursor: pointer; }
-button.main { background: #2f6f73; border-color: #2f6f73; color: #fff; }
-button:focus-visible { outline: 2px solid #d08a3e; outline-offset: 2px; }
-`;

@@ -1,0 +1,294 @@
+// The review desk on the screen: what keys and buttons do, and when it is drawn.
+/** @import { Keys, Ripple, Trigger, Verdict } from "./types" */
+import { button, make } from "../elements.js";
+import { drawItem } from "./item.js";
+import * as keyboard from "./keys.js";
+import { drawPanel } from "./panels.js";
+import { verdictsOf } from "./queue.js";
+import { post } from "./server.js";
+import { drawStatus } from "./status.js";
+
+const RENEWAL = 100000; // milliseconds after which what is on the desk is claimed anew
+const IDLE = 700; // milliseconds after the last answer was saved: then the page's other parts follow
+const BUTTONS = {
+  accept: "Accept",
+  reject: "Reject all",
+  skip: "Skip",
+  undo: "Undo",
+  preview: "What would move",
+  why: "Why",
+  help: "Keys",
+};
+const STEPS = { next: [1, 0], back: [-1, 0], down: [0, 1], up: [0, -1] };
+const HIDDEN = "Blind: it is told after the answer.";
+
+export class View {
+  /**
+   * @param {ShadowRoot | HTMLElement} root
+   * @param {import("./outbox.js").Outbox} outbox
+   * @param {import("./queue.js").Queue} queue
+   */
+  constructor(root, outbox, queue) {
+    this.root = root;
+    this.outbox = outbox;
+    this.queue = queue;
+    /** @returns {any} */
+    this.part = (name) => root.querySelector(`[data-part="${name}"]`);
+    /** @type {Keys} */
+    this.keys = keyboard.readKeys();
+    this.panel = ""; // "", "help" or "preview"
+    this.learning = ""; // the action that gets a new key
+    this.note = "";
+    /** @type {Ripple | null} */
+    this.previewed = null;
+    this.wasWaiting = false;
+    /** @type {Trigger} */
+    this.trigger = () => {};
+    this.draw = this.draw.bind(this);
+    this.drawStatus = this.drawStatus.bind(this);
+    this.onKey = this.onKey.bind(this);
+    this.part("desk").onpointerdown = () => this.part("desk").focus({ preventScroll: true });
+    document.addEventListener("keydown", this.onKey);
+    outbox.listeners.add(this.drawStatus);
+    this.clock = setInterval(() => {
+      keyboard.closeConnectionError();
+      if (outbox.waiting.length) this.drawStatus();
+    }, 500);
+    this.renewal = setInterval(() => this.queue.item && this.queue.fetchMore(), RENEWAL);
+    this.drawButtons();
+  }
+
+  show(queue, trigger) {
+    this.trigger = trigger;
+    if (queue.changed !== this.draw) {
+      this.queue.changed = () => {};
+      this.queue = queue;
+      queue.changed = this.draw;
+      if (!queue.item) queue.fetchMore();
+    }
+    this.draw();
+  }
+
+  destroy() {
+    document.removeEventListener("keydown", this.onKey);
+    this.outbox.listeners.delete(this.drawStatus);
+    clearInterval(this.clock);
+    clearInterval(this.renewal);
+    clearTimeout(this.idle);
+    this.queue.changed = () => {};
+  }
+
+  get isGrid() {
+    return this.queue.item?.kind === "same";
+  }
+
+  // ---- acting
+
+  onKey(event) {
+    const host = this.root instanceof ShadowRoot ? this.root.host : this.root;
+    if (keyboard.isTaken(event, host)) return;
+    if (this.learning) return this.takeKey(event);
+    const at = this.isGrid ? -1 : keyboard.candidateOf(event.key);
+    const name = keyboard.actionOf(this.keys, event.key);
+    if (event.key === "Escape") this.panel = "";
+    else if (at >= 0) this.toggle(at);
+    else if (name) this.act(name);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.draw();
+  }
+
+  act(name) {
+    const { queue } = this;
+    if (name === "help") this.panel = this.panel === "help" ? "" : "help";
+    else if (name === "undo") queue.undo() || this.say("Nothing to undo here. Older decisions are listed below.");
+    else if (name === "back" && !this.isGrid) queue.goTo(queue.at - 1);
+    else if (!queue.item) return;
+    else if (name === "next" && !this.isGrid) queue.at + 1 < queue.items.length && queue.goTo(queue.at + 1);
+    else if (name in STEPS) this.move(...STEPS[name]);
+    else if (name === "accept" || name === "reject") this.answer(name);
+    else if (name === "skip") queue.skip();
+    else if (name === "toggle") this.toggle(queue.mark);
+    else if (name === "preview") this.preview();
+    else if (name === "why") this.why();
+    else this.set(queue.mark, { keep: "keep", drop: "reject", unsure: "unsure" }[name]);
+    if (name !== "help" && name !== "preview") this.panel = "";
+  }
+
+  move(across, down) {
+    const n = this.queue.item?.cells.length ?? 0;
+    const step = this.isGrid ? across + down * this.columns() : down;
+    this.queue.mark = Math.max(0, Math.min(n - 1, this.queue.mark + step));
+  }
+
+  columns() {
+    return getComputedStyle(this.part("grid")).gridTemplateColumns.split(" ").length;
+  }
+
+  toggle(at) {
+    const verdict = this.queue.item?.cells[at]?.verdict;
+    if (this.isGrid && verdict === "reject") this.set(at, null);
+    else this.set(at, verdict === "keep" ? "reject" : "keep");
+  }
+
+  set(at, verdict) {
+    const cell = this.queue.item?.cells[at];
+    if (!cell) return;
+    this.queue.mark = at;
+    cell.verdict = verdict;
+    cell.isTouched = true;
+  }
+
+  setVerdict(at, verdict) {
+    this.set(at, verdict);
+    this.draw();
+  }
+
+  markCell(at) {
+    this.queue.mark = at;
+    this.draw();
+  }
+
+  answer(name) {
+    const { item } = this.queue;
+    const verdicts = item && verdictsOf(name, item.cells, this.isGrid, this.queue.isBlind(item));
+    if (!verdicts) return this.say("Blind: tick what is true first, or reject all.");
+    this.queue.answer(verdicts);
+    this.note = "";
+  }
+
+  say(text) {
+    this.note = text;
+  }
+
+  /** The marked cell, if it may be explained. */
+  get explained() {
+    const { item, mark } = this.queue;
+    if (!item || !this.queue.isHidden(item)) return item?.cells[mark];
+    this.say(HIDDEN);
+    return undefined;
+  }
+
+  why() {
+    const cell = this.explained;
+    if (cell) this.trigger("why", { instance: cell.id, label: cell.label });
+  }
+
+  async preview() {
+    const cell = this.explained;
+    if (!cell) return;
+    this.panel = "preview";
+    this.previewed = null;
+    /** @type {Verdict} */
+    const verdict = cell.verdict === "keep" ? "keep" : "reject";
+    try {
+      const body = { instance_id: cell.id, label: cell.label, verdict };
+      this.previewed = { cell, verdict, ...(await post("ripple", this.queue.settings.token, body)) };
+    } catch (error) {
+      this.previewed = { cell, verdict, moved: [], total: 0, settles: 0, error: error.message };
+    }
+    this.draw();
+  }
+
+  // ---- keys of one's own
+
+  learnKey(name) {
+    this.learning = name;
+    this.say(`Press the key for: ${keyboard.ACTIONS[name][0]}`);
+    this.draw();
+  }
+
+  takeKey(event) {
+    event.preventDefault();
+    const { key } = event;
+    if (["Shift", "Control", "Alt", "Meta"].includes(key)) return;
+    const name = this.learning;
+    this.learning = "";
+    const why = key === "Escape" ? "" : keyboard.whyNotFree(this.keys, name, key);
+    if (key === "Escape" || why) this.say(why);
+    else this.setKeys({ ...this.keys, [name]: [key] });
+    this.draw();
+  }
+
+  setKeys(keys) {
+    if (!keyboard.rememberKeys(keys)) this.say("This browser does not keep keys.");
+    this.keys = keys ?? keyboard.readKeys();
+    this.drawButtons();
+    this.draw();
+  }
+
+  // ---- drawing
+
+  draw() {
+    const { queue, part } = this;
+    const { item } = queue;
+    part("empty").hidden = Boolean(item);
+    part("stage").hidden = !item;
+    if (item) drawItem(this, item);
+    else this.drawEmpty();
+    this.drawHead(item);
+    drawPanel(this);
+    this.drawStatus();
+    part("desk").dataset.item = item ? item.key : ""; // what tests wait for
+    part("desk").dataset.count = queue.answers.length;
+  }
+
+  drawEmpty() {
+    const { trouble, isExhausted, nElsewhere, settings } = this.queue;
+    let text = "Getting questions …";
+    if (trouble) text = `No questions: ${trouble}`;
+    else if (isExhausted && nElsewhere) text = "What is left to ask is on other people's desks.";
+    else if (isExhausted && settings.query.order === "thirty") text = "The audit is answered. What it says is above.";
+    else if (isExhausted) text = "Nothing left to ask with this order and these filters.";
+    this.part("empty").textContent = text;
+    this.part("desk").dataset.state = trouble ? "trouble" : isExhausted ? "done" : "waiting";
+  }
+
+  drawHead(item) {
+    const { part } = this;
+    const { progress } = this.queue;
+    if (item) part("desk").dataset.state = "asking";
+    part("name").textContent = item?.title ?? "";
+    part("reason").textContent = item ? [item.reason, item.promise].filter(Boolean).join(" · ") : "";
+    part("progress").textContent = progress?.text ?? "";
+    part("meter").hidden = !progress;
+    if (progress) part("meter").value = progress.share;
+  }
+
+  drawButtons() {
+    const made = Object.entries(BUTTONS).map(([name, text]) => {
+      const one = button(text, keyboard.ACTIONS[name][0], () => {
+        this.act(name);
+        this.draw();
+      });
+      one.dataset.action = name;
+      one.append(make("kbd", "", keyboard.keyName(this.keys[name][0])));
+      return one;
+    });
+    this.part("actions").replaceChildren(...made);
+  }
+
+  drawStatus() {
+    drawStatus(this);
+    const isWaiting = this.outbox.waiting.length > 0;
+    if (!isWaiting && this.wasWaiting) this.afterSaving();
+    this.wasWaiting = isWaiting;
+  }
+
+  /** A moment after the last answer was saved: what it settled, and the page's other parts. */
+  afterSaving() {
+    clearTimeout(this.idle);
+    this.idle = setTimeout(async () => {
+      const { queue } = this;
+      try {
+        const { token, query } = queue.settings;
+        queue.progress = await post("progress", token, { order: query.order });
+        this.drawHead(queue.item);
+        this.trigger("answered", queue.answers.length);
+      } catch (error) {
+        console.debug("no progress", error);
+      }
+    }, IDLE);
+  }
+}
