@@ -3,16 +3,29 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test hammer fuzz clients compiled clean
+.PHONY: app test lint quick javascript coverage hammer fuzz clients compiled clean
 
 app: compiled
 	$(BIN)/plain demo
 
-test: compiled
+test: lint javascript
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: compiled
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto --dist worksteal
+
+# The widgets' JavaScript: nothing of node is needed to run the program.
+javascript:
+	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory node_modules/.installed \
+		&& npm run --silent lint && npm run --silent types && npm run --silent test; \
+	elif [ "$$PLAIN_JS_TESTS" = required ]; then echo "npm is needed"; exit 1; \
+	else echo "no npm: JavaScript is not checked"; fi
+
+node_modules/.installed: package.json package-lock.json
+	npm ci --silent --prefer-offline
+	@touch $@
 
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.
 hammer: compiled

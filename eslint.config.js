@@ -15,5 +15,5 @@ export default [
     },
   },
   { files: ["plain_app/**/*.js"], languageOptions: { globals: globals.browser } },
-  { files: ["tests/js/**", "*.js"], languageOptions: { globals: globals.node } },
+  { files: ["tests/js/**", "*.js"], languageOptions: { globals: { ...globals.node, ...globals.browser } } },
 ];

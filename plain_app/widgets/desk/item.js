@@ -6,10 +6,7 @@ import { showPicture, thumbnail } from "./picture.js";
 const VERDICTS = ["keep", "reject", "unsure"];
 const MARKS = { keep: "✓", reject: "✗", unsure: "?" };
 
-/**
- * @param {import("./view.js").View} view
- * @param {Item} item
- */
+/** @param {Item} item */
 export function drawItem(view, item) {
   view.part("one").hidden = view.isGrid;
   view.part("grid").hidden = !view.isGrid;
@@ -44,7 +41,7 @@ function row(view, cell, at, isHidden) {
   row.dataset.verdict = cell.verdict ?? "";
   row.classList.toggle("marked", at === view.queue.mark);
   row.classList.toggle("aside", !cell.asked && !cell.isTouched && !cell.standing);
-  row.onmousedown = () => view.markCell(at);
+  row.onmousedown = () => view.change(() => (view.queue.mark = at));
   const bar = make("span", "bar");
   if (!isHidden) bar.style.setProperty("--share", String(cell.confidence ?? 0));
   const name = make("span", "label", cell.name);
@@ -69,7 +66,7 @@ function row(view, cell, at, isHidden) {
 function verdictButtons(view, cell, at) {
   const box = make("span", "verdicts");
   for (const verdict of VERDICTS) {
-    const one = button(MARKS[verdict], verdict, () => view.setVerdict(at, verdict));
+    const one = button(MARKS[verdict], verdict, () => view.change(() => view.set(at, verdict)));
     one.setAttribute("aria-label", `${verdict} ${cell.name}`);
     one.setAttribute("aria-pressed", String(cell.verdict === verdict));
     one.dataset.verdict = verdict;
@@ -86,8 +83,7 @@ function tile(view, cell, at) {
   tile.classList.toggle("marked", at === view.queue.mark);
   tile.onmousedown = (event) => {
     event.preventDefault();
-    view.toggle(at);
-    view.draw();
+    view.change(() => view.toggle(at));
   };
   if (cell.picture) tile.append(thumbnail(cell.picture));
   tile.append(make("span", "caption", cell.text || cell.id));

@@ -3,34 +3,27 @@
 
 const KEYS = "plain.review.keys"; // localStorage: keys of this person's own choice
 
-/** @type {Record<string, [string, string[]]>} */
+/** @type {Record<string, { text: string, keys: string[], button?: string }>} */
 export const ACTIONS = {
-  accept: ["Accept what is shown, go on", ["a", "Enter"]],
-  reject: ["Reject all, go on", ["x"]],
-  skip: ["Skip", [" "]],
-  undo: ["Undo the last answer", ["u", "Backspace"]],
-  next: ["Next question", ["ArrowRight"]],
-  back: ["Previous question", ["ArrowLeft"]],
-  down: ["Next candidate", ["ArrowDown"]],
-  up: ["Previous candidate", ["ArrowUp"]],
-  toggle: ["Change the marked candidate", ["t"]],
-  keep: ["Keep the marked candidate", ["k"]],
-  drop: ["Reject the marked candidate", ["n"]],
-  unsure: ["Unsure about the marked candidate", ["m"]],
-  preview: ["What would move", ["p"]],
-  why: ["Why this confidence", ["e"]],
-  help: ["All keys", ["?"]],
+  accept: { text: "Accept what is shown, go on", keys: ["a", "Enter"], button: "Accept" },
+  reject: { text: "Reject all, go on", keys: ["x"], button: "Reject all" },
+  skip: { text: "Skip", keys: [" "], button: "Skip" },
+  undo: { text: "Undo the last answer", keys: ["u", "Backspace"], button: "Undo" },
+  next: { text: "Next question", keys: ["ArrowRight"] },
+  back: { text: "Previous question", keys: ["ArrowLeft"] },
+  down: { text: "Next candidate", keys: ["ArrowDown"] },
+  up: { text: "Previous candidate", keys: ["ArrowUp"] },
+  toggle: { text: "Change the marked candidate", keys: ["t"] },
+  keep: { text: "Keep the marked candidate", keys: ["k"] },
+  drop: { text: "Reject the marked candidate", keys: ["n"] },
+  unsure: { text: "Unsure about the marked candidate", keys: ["m"] },
+  preview: { text: "What would move", keys: ["p"], button: "What would move" },
+  why: { text: "Why this confidence", keys: ["e"], button: "Why" },
+  help: { text: "All keys", keys: ["?"], button: "Keys" },
 };
 const RESERVED = ["r", "c", "R", "C", "Tab", "Escape"]; // Streamlit's, the browser's, ours
-const KEY_NAMES = {
-  " ": "space",
-  ArrowRight: "→",
-  ArrowLeft: "←",
-  ArrowUp: "↑",
-  ArrowDown: "↓",
-  Backspace: "⌫",
-  Enter: "⏎",
-};
+const ARROWS = { ArrowRight: "→", ArrowLeft: "←", ArrowUp: "↑", ArrowDown: "↓" };
+const KEY_NAMES = { " ": "space", Backspace: "⌫", Enter: "⏎", ...ARROWS };
 
 /** @returns {string} */
 export const keyName = (key) => KEY_NAMES[key] ?? key;
@@ -44,8 +37,8 @@ export function readKeys() {
     // not ours, or a browser that keeps nothing
   }
   const isUsable = (keys) => Array.isArray(keys) && keys.length && keys.every((one) => typeof one === "string");
-  const entries = Object.entries(ACTIONS);
-  return Object.fromEntries(entries.map(([name, [, keys]]) => [name, isUsable(own[name]) ? own[name] : keys]));
+  const keysOf = ([name, { keys }]) => [name, isUsable(own[name]) ? own[name] : keys];
+  return Object.fromEntries(Object.entries(ACTIONS).map(keysOf));
 }
 
 /** Keep keys of a person's own choice, or forget them; whether this browser does. */
@@ -69,7 +62,7 @@ export const candidateOf = (key) => (/^[0-9]$/.test(key) ? (Number(key) + 9) % 1
 export function whyNotFree(keys, name, key) {
   if (RESERVED.includes(key) || /^F\d|^[0-9]$/.test(key)) return `${keyName(key)} is not free.`;
   const other = actionOf({ ...keys, [name]: [] }, key);
-  return other ? `${keyName(key)} already means: ${ACTIONS[other][0]}.` : "";
+  return other ? `${keyName(key)} already means: ${ACTIONS[other].text}.` : "";
 }
 
 /** The desk goes on without the server and says so itself: Streamlit's message would only cover it. */

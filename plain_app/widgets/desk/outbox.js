@@ -1,7 +1,7 @@
 // Answers on their way: each is kept in the browser (localStorage), then sent, in order, and dropped
 // only when the server says that it is committed.
 /** @import { Decision, Entry } from "./types" */
-import { post, retryDelay, session, statusOf } from "./server.js";
+import { post, retryDelay, session } from "./server.js";
 
 const PREFIX = "plain.answer."; // localStorage: one entry per answer that is not saved yet
 const BATCH = 100; // answers per request, at most
@@ -9,19 +9,20 @@ const FINAL = [400, 403, 413, 415, 422]; // asking again would change nothing
 const ATTEMPTS = 5; // how often one answer may make the server fail before it is set aside
 const SLOW = 1500; // milliseconds after which an answer counts as not saved
 
-export class Outbox {
+/** Tells with an event, "change", that an answer was saved or set aside, or could not be sent. */
+export class Outbox extends EventTarget {
+  waiting = readWaiting();
+  aside = /** @type {{ entry: Entry, why: string }[]} */ ([]); // cannot be sent, and why; the browser keeps them
+  limit = BATCH;
+  failures = 0; // in a row
+  trouble = "";
+  hasSaved = false;
+  isKept = true; // whether this browser keeps what is not saved
+  isSending = false;
+  serial = 0;
+
   constructor() {
-    this.waiting = readWaiting();
-    /** @type {{ entry: Entry, why: string }[]} */
-    this.aside = []; // answers that cannot be sent, and why; the browser keeps them
-    this.limit = BATCH;
-    this.failures = 0; // in a row
-    this.trouble = "";
-    this.hasSaved = false;
-    this.isKept = true; // whether this browser keeps what is not saved
-    this.isSending = false;
-    this.listeners = new Set();
-    this.serial = 0;
+    super();
     window.addEventListener("online", () => this.send());
   }
 
@@ -61,7 +62,7 @@ export class Outbox {
       while (this.waiting.length) await this.sendSome();
     } catch (error) {
       if (navigator.onLine === false) this.trouble = "no network";
-      else this.trouble = statusOf(error) === 401 ? error.message : "the server does not answer";
+      else this.trouble = error.status === 401 ? error.message : "the server does not answer";
       this.timer = setTimeout(() => this.send(), retryDelay(++this.failures, 8000));
       console.debug("not saved yet", error);
     } finally {
@@ -87,7 +88,7 @@ export class Outbox {
         );
       this.limit = Math.min(2 * this.limit, BATCH);
     } catch (error) {
-      if (statusOf(error) === 401) return this.renew(token);
+      if (error.status === 401) return this.renew(token);
       if (!this.isHopeless(batch, error)) throw error;
       return;
     }
@@ -97,12 +98,10 @@ export class Outbox {
     this.notify();
   }
 
-  /**
-   * Whether it is of no use to send this again as it is: then it is sent in halves, to find the
-   * answer it is about, and that one is set aside, so that the others get through.
-   */
+  // Whether it is of no use to send this again as it is: then it is sent in halves, to find the
+  // answer it is about, and that one is set aside, so that the others get through.
   isHopeless(batch, error) {
-    const status = statusOf(error);
+    const { status } = error;
     if (!FINAL.includes(status) && status !== 500) return false;
     if (batch.length > 1 && status !== 403) {
       this.limit = Math.ceil(batch.length / 2);
@@ -145,8 +144,8 @@ export class Outbox {
       const reply = await post("token", session.token, { token });
       for (const one of old) this.keep(Object.assign(one, { token: reply.token }));
     } catch (error) {
-      if (statusOf(error) === 401) session.rerun();
-      if (statusOf(error) !== 403) throw error;
+      if (error.status === 401) session.rerun();
+      if (error.status !== 403) throw error;
       this.setAside(old, error.message);
     }
   }
@@ -162,7 +161,7 @@ export class Outbox {
   }
 
   notify() {
-    for (const listener of this.listeners) listener();
+    this.dispatchEvent(new Event("change"));
   }
 }
 

@@ -15,7 +15,7 @@ function keyList(view) {
   const line = (text, keys, note, change) =>
     list.append(make("span", "", text), make("kbd", "", keys), make("span", "", note), change);
   line("Digits", "1…9 0", "keep or reject a candidate", make("span"));
-  for (const [name, [text]] of Object.entries(ACTIONS)) {
+  for (const [name, { text }] of Object.entries(ACTIONS)) {
     const change = button("change", "Press the key you want", () => view.learnKey(name));
     change.setAttribute("aria-label", `Change the key for: ${text}`);
     line(text, view.keys[name].map(keyName).join("  "), view.learning === name ? "press a key …" : "", change);

@@ -4,11 +4,7 @@ import { make } from "../elements.js";
 
 const TINY = 6000; // characters: a picture of so few pixels is not smoothed
 
-/**
- * Show the picture of an item, if it has one.
- * @param {HTMLImageElement} image
- * @param {import("./types").Item} item
- */
+/** Show the picture of an item, if it has one. */
 export function showPicture(image, { picture }) {
   image.hidden = !picture;
   if (picture && image.src !== picture) image.src = picture;

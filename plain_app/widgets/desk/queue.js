@@ -1,6 +1,6 @@
 // What one person has on the desk: questions behind, at and ahead of `at`. No drawing here.
 /** @import { Cell, Decision, Item, Progress, Settings, Verdict } from "./types" */
-import { newUid, post, retryDelay, session, statusOf } from "./server.js";
+import { newUid, post, retryDelay, session } from "./server.js";
 
 const AHEAD = 15; // fetch more when fewer questions are left
 const RENEW = 10; // answers after which the rest of the queue is put in a new order
@@ -8,32 +8,25 @@ const NAMED = 300; // instances named in a request for questions, at most
 const REMEMBERED = 300; // questions on the desk, those behind included
 
 export class Queue {
-  /**
-   * @param {Settings} settings
-   * @param {import("./outbox.js").Outbox} outbox
-   */
+  items = /** @type {Item[]} */ ([]);
+  dropped = /** @type {string[]} */ ([]); // instances that were on the desk and go back to the others
+  answers = /** @type {{ item: Item, decisions: Decision[] }[]} */ ([]); // for undo, newest last
+  progress = /** @type {Progress | null} */ (null);
+  at = 0;
+  mark = 0; // the marked candidate or tile
+  sinceRenewal = 0;
+  isFetching = false;
+  isExhausted = false;
+  nElsewhere = 0; // questions on other people's desks
+  failures = 0; // in a row
+  notBefore = 0; // when the server may be asked again
+  trouble = "";
+  lookedSince = performance.now();
+  changed = () => {};
+
   constructor(settings, outbox) {
-    this.settings = settings;
-    this.outbox = outbox;
-    /** @type {string[]} */
-    this.dropped = []; // instances that were on the desk and go back to the others
-    /** @type {Item[]} */
-    this.items = [];
-    this.at = 0;
-    this.mark = 0; // the marked candidate or tile
-    /** @type {{ item: Item, decisions: Decision[] }[]} */
-    this.answers = []; // for undo, newest last
-    this.sinceRenewal = 0;
-    this.isFetching = false;
-    this.isExhausted = false;
-    this.nElsewhere = 0; // questions on other people's desks
-    this.failures = 0; // in a row
-    this.notBefore = 0; // when the server may be asked again
-    this.trouble = "";
-    /** @type {Progress | null} */
-    this.progress = null;
-    this.changed = () => {};
-    this.lookedSince = performance.now();
+    this.settings = /** @type {Settings} */ (settings);
+    this.outbox = /** @type {import("./outbox.js").Outbox} */ (outbox);
   }
 
   /** @returns {Item | undefined} */
@@ -82,8 +75,8 @@ export class Queue {
       const pause = this.isExhausted ? retryDelay(9, 10000) : 0;
       if (!this.item) setTimeout(() => this.item || this.fetchMore(), pause);
     } catch (error) {
-      this.trouble = statusOf(error) ? error.message : "the server does not answer";
-      if (statusOf(error) === 401) session.rerun();
+      this.trouble = error.status ? error.message : "the server does not answer";
+      if (error.status === 401) session.rerun();
       const pause = retryDelay(++this.failures, 30000);
       this.notBefore = performance.now() + pause;
       setTimeout(() => this.left < AHEAD && this.fetchMore(), pause + 1);
@@ -93,10 +86,8 @@ export class Queue {
     this.changed();
   }
 
-  /**
-   * Keep what was answered and what is being looked at; the rest is as the server orders it now,
-   * without what was answered since it was asked for, and what somebody else has by now.
-   */
+  // Keep what was answered and what is being looked at; the rest is as the server orders it now,
+  // without what was answered since it was asked for, and what somebody else has by now.
   takeOver({ items, lost }, kept, start) {
     const { item, at } = this;
     const isLost = (one) => !one.doneAt && one.ids.some((id) => lost.includes(id));
@@ -135,10 +126,12 @@ export class Queue {
     const { item } = this;
     if (!item) return;
     const seconds = Math.min((performance.now() - this.lookedSince) / 1000, 3600);
-    const batch = newUid();
+    const shared = { seconds, shown: !this.isBlind(item), batch: newUid() };
     const decisions = item.cells.flatMap((cell, at) => {
+      const { id, label, confidence, sampled, standing } = cell;
       const verdict = verdicts[at];
-      return verdict && verdict !== cell.standing ? [{ ...this.decision(item, cell, verdict, seconds), batch }] : [];
+      if (!verdict || verdict === standing) return [];
+      return { uid: newUid(), instance_id: id, label, verdict, confidence, sampled: Boolean(sampled), ...shared };
     });
     this.outbox.add(this.settings.token, decisions);
     item.cells.forEach((cell, at) => (cell.standing = verdicts[at] ?? cell.standing));
@@ -147,20 +140,6 @@ export class Queue {
     item.doneAt = performance.now();
     this.answers.push({ item, decisions });
     this.advance();
-  }
-
-  /** @returns {Decision} */
-  decision(item, cell, verdict, seconds) {
-    return {
-      uid: newUid(),
-      instance_id: cell.id,
-      label: cell.label,
-      verdict,
-      confidence: cell.confidence,
-      shown: !this.isBlind(item),
-      sampled: Boolean(cell.sampled),
-      seconds,
-    };
   }
 
   skip() {
@@ -199,13 +178,9 @@ function prepare(item, isBlind) {
   }
 }
 
-/**
- * What Accept or Reject all says of each cell; null where it says nothing, nothing at all where a
- * person who sees no confidences has ticked none.
- * @param {"accept" | "reject"} action
- * @param {Cell[]} cells
- * @returns {(Verdict | null)[] | null}
- */
+// What Accept or Reject all says of each cell; null where it says nothing, nothing at all where a
+// person who sees no confidences has ticked none.
+/** @type {(action: string, cells: Cell[], isGrid: boolean, isBlind: boolean) => (Verdict | null)[] | null} */
 export function verdictsOf(action, cells, isGrid, isBlind) {
   const counts = (cell) => cell.asked || cell.isTouched;
   if (action === "reject") return cells.map((cell) => (counts(cell) && (cell.verdict || !isGrid) ? "reject" : null));

@@ -1,5 +1,4 @@
 // Says what became of the answers: on their way, saved, not taken; and what the last one was.
-/** @import { Decision, Item } from "./types" */
 import { button, make, percent } from "../elements.js";
 
 const LISTED = 6; // decisions of the last answer that are named
@@ -31,7 +30,8 @@ function drawAside(line, outbox) {
   const { aside } = outbox;
   line.hidden = !aside.length;
   const last = aside.at(-1);
-  const text = last ? asideText(aside.length, last) : "";
+  const { instance_id, label, verdict } = last?.entry.decision ?? {};
+  const text = `${aside.length} not taken, kept in this browser. The last, ${instance_id} · ${label} ${verdict}: ${last?.why}`;
   if (line.dataset.text === text) return; // a button that is being pressed stays
   line.dataset.text = text;
   line.replaceChildren(
@@ -41,12 +41,6 @@ function drawAside(line, outbox) {
   );
 }
 
-function asideText(n, { entry, why }) {
-  const { instance_id, label, verdict } = entry.decision;
-  return `${n} not taken, kept in this browser. The last, ${instance_id} · ${label} ${verdict}: ${why}`;
-}
-
-/** @param {import("./queue.js").Queue} queue */
 function lastAnswer({ last }, outbox) {
   if (!last) return [];
   const { item, decisions } = last;
@@ -61,11 +55,7 @@ function lastAnswer({ last }, outbox) {
   return [make("span", "", `${item.title}: `), ...parts];
 }
 
-/**
- * The confidence that was shown with an answer, or what was kept from the person until it.
- * @param {Item} item
- * @param {Decision} decision
- */
+/** The confidence that was shown with an answer, or what was kept from the person until it. */
 function shownWith(item, { instance_id, label, verdict, confidence, shown }) {
   if (shown) return percent(confidence);
   const cell = item.cells.find((one) => one.id === instance_id && one.label === label);

@@ -1,5 +1,5 @@
 // The review desk on the screen: what keys and buttons do, and when it is drawn.
-/** @import { Keys, Ripple, Trigger, Verdict } from "./types" */
+/** @import { Ripple, Trigger } from "./types" */
 import { button, make } from "../elements.js";
 import { drawItem } from "./item.js";
 import * as keyboard from "./keys.js";
@@ -9,51 +9,30 @@ import { post } from "./server.js";
 import { drawStatus } from "./status.js";
 
 const RENEWAL = 100000; // milliseconds after which what is on the desk is claimed anew
+const TICK = 500; // milliseconds
 const IDLE = 700; // milliseconds after the last answer was saved: then the page's other parts follow
-const BUTTONS = {
-  accept: "Accept",
-  reject: "Reject all",
-  skip: "Skip",
-  undo: "Undo",
-  preview: "What would move",
-  why: "Why",
-  help: "Keys",
-};
 const STEPS = { next: [1, 0], back: [-1, 0], down: [0, 1], up: [0, -1] };
-const HIDDEN = "Blind: it is told after the answer.";
 
 export class View {
-  /**
-   * @param {ShadowRoot | HTMLElement} root
-   * @param {import("./outbox.js").Outbox} outbox
-   * @param {import("./queue.js").Queue} queue
-   */
+  panel = ""; // what is laid over the question: "", "help" or "preview"
+  learning = ""; // the action that gets a new key
+  note = "";
+  wasWaiting = false;
+  keys = keyboard.readKeys();
+  previewed = /** @type {Ripple | null} */ (null);
+  trigger = /** @type {Trigger} */ (() => {});
+
   constructor(root, outbox, queue) {
-    this.root = root;
-    this.outbox = outbox;
-    this.queue = queue;
-    /** @returns {any} */
+    this.host = root.host ?? root;
+    this.outbox = /** @type {import("./outbox.js").Outbox} */ (outbox);
+    this.queue = /** @type {import("./queue.js").Queue} */ (queue);
     this.part = (name) => root.querySelector(`[data-part="${name}"]`);
-    /** @type {Keys} */
-    this.keys = keyboard.readKeys();
-    this.panel = ""; // "", "help" or "preview"
-    this.learning = ""; // the action that gets a new key
-    this.note = "";
-    /** @type {Ripple | null} */
-    this.previewed = null;
-    this.wasWaiting = false;
-    /** @type {Trigger} */
-    this.trigger = () => {};
     this.draw = this.draw.bind(this);
-    this.drawStatus = this.drawStatus.bind(this);
-    this.onKey = this.onKey.bind(this);
     this.part("desk").onpointerdown = () => this.part("desk").focus({ preventScroll: true });
-    document.addEventListener("keydown", this.onKey);
-    outbox.listeners.add(this.drawStatus);
-    this.clock = setInterval(() => {
-      keyboard.closeConnectionError();
-      if (outbox.waiting.length) this.drawStatus();
-    }, 500);
+    const { signal } = (this.listeners = new AbortController());
+    document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    outbox.addEventListener("change", () => this.drawStatus(), { signal });
+    this.clock = setInterval(() => this.onTick(), TICK);
     this.renewal = setInterval(() => this.queue.item && this.queue.fetchMore(), RENEWAL);
     this.drawButtons();
   }
@@ -70,8 +49,7 @@ export class View {
   }
 
   destroy() {
-    document.removeEventListener("keydown", this.onKey);
-    this.outbox.listeners.delete(this.drawStatus);
+    this.listeners.abort();
     clearInterval(this.clock);
     clearInterval(this.renewal);
     clearTimeout(this.idle);
@@ -84,9 +62,13 @@ export class View {
 
   // ---- acting
 
+  onTick() {
+    keyboard.closeConnectionError();
+    if (this.outbox.waiting.length) this.drawStatus();
+  }
+
   onKey(event) {
-    const host = this.root instanceof ShadowRoot ? this.root.host : this.root;
-    if (keyboard.isTaken(event, host)) return;
+    if (keyboard.isTaken(event, this.host)) return;
     if (this.learning) return this.takeKey(event);
     const at = this.isGrid ? -1 : keyboard.candidateOf(event.key);
     const name = keyboard.actionOf(this.keys, event.key);
@@ -102,7 +84,7 @@ export class View {
   act(name) {
     const { queue } = this;
     if (name === "help") this.panel = this.panel === "help" ? "" : "help";
-    else if (name === "undo") queue.undo() || this.say("Nothing to undo here. Older decisions are listed below.");
+    else if (name === "undo") this.undo();
     else if (name === "back" && !this.isGrid) queue.goTo(queue.at - 1);
     else if (!queue.item) return;
     else if (name === "next" && !this.isGrid) queue.at + 1 < queue.items.length && queue.goTo(queue.at + 1);
@@ -118,12 +100,9 @@ export class View {
 
   move(across, down) {
     const n = this.queue.item?.cells.length ?? 0;
-    const step = this.isGrid ? across + down * this.columns() : down;
+    const columns = () => getComputedStyle(this.part("grid")).gridTemplateColumns.split(" ").length;
+    const step = this.isGrid ? across + down * columns() : down;
     this.queue.mark = Math.max(0, Math.min(n - 1, this.queue.mark + step));
-  }
-
-  columns() {
-    return getComputedStyle(this.part("grid")).gridTemplateColumns.split(" ").length;
   }
 
   toggle(at) {
@@ -136,37 +115,31 @@ export class View {
     const cell = this.queue.item?.cells[at];
     if (!cell) return;
     this.queue.mark = at;
-    cell.verdict = verdict;
-    cell.isTouched = true;
+    Object.assign(cell, { verdict, isTouched: true });
   }
 
-  setVerdict(at, verdict) {
-    this.set(at, verdict);
-    this.draw();
-  }
-
-  markCell(at) {
-    this.queue.mark = at;
+  /** Do something with this view, and draw what it changed. */
+  change(act) {
+    act(this);
     this.draw();
   }
 
   answer(name) {
     const { item } = this.queue;
     const verdicts = item && verdictsOf(name, item.cells, this.isGrid, this.queue.isBlind(item));
-    if (!verdicts) return this.say("Blind: tick what is true first, or reject all.");
-    this.queue.answer(verdicts);
-    this.note = "";
+    if (verdicts) this.queue.answer(verdicts);
+    this.note = verdicts ? "" : "Blind: tick what is true first, or reject all.";
   }
 
-  say(text) {
-    this.note = text;
+  undo() {
+    if (!this.queue.undo()) this.note = "Nothing to undo here. Older decisions are listed below.";
   }
 
   /** The marked cell, if it may be explained. */
   get explained() {
     const { item, mark } = this.queue;
     if (!item || !this.queue.isHidden(item)) return item?.cells[mark];
-    this.say(HIDDEN);
+    this.note = "Blind: it is told after the answer.";
     return undefined;
   }
 
@@ -180,14 +153,10 @@ export class View {
     if (!cell) return;
     this.panel = "preview";
     this.previewed = null;
-    /** @type {Verdict} */
     const verdict = cell.verdict === "keep" ? "keep" : "reject";
-    try {
-      const body = { instance_id: cell.id, label: cell.label, verdict };
-      this.previewed = { cell, verdict, ...(await post("ripple", this.queue.settings.token, body)) };
-    } catch (error) {
-      this.previewed = { cell, verdict, moved: [], total: 0, settles: 0, error: error.message };
-    }
+    const body = { instance_id: cell.id, label: cell.label, verdict };
+    const found = await post("ripple", this.queue.settings.token, body).catch((error) => ({ error: error.message }));
+    this.previewed = { cell, verdict, ...found };
     this.draw();
   }
 
@@ -195,7 +164,7 @@ export class View {
 
   learnKey(name) {
     this.learning = name;
-    this.say(`Press the key for: ${keyboard.ACTIONS[name][0]}`);
+    this.note = `Press the key for: ${keyboard.ACTIONS[name].text}`;
     this.draw();
   }
 
@@ -205,14 +174,13 @@ export class View {
     if (["Shift", "Control", "Alt", "Meta"].includes(key)) return;
     const name = this.learning;
     this.learning = "";
-    const why = key === "Escape" ? "" : keyboard.whyNotFree(this.keys, name, key);
-    if (key === "Escape" || why) this.say(why);
+    this.note = key === "Escape" ? "" : keyboard.whyNotFree(this.keys, name, key);
+    if (key === "Escape" || this.note) this.draw();
     else this.setKeys({ ...this.keys, [name]: [key] });
-    this.draw();
   }
 
   setKeys(keys) {
-    if (!keyboard.rememberKeys(keys)) this.say("This browser does not keep keys.");
+    if (!keyboard.rememberKeys(keys)) this.note = "This browser does not keep keys.";
     this.keys = keys ?? keyboard.readKeys();
     this.drawButtons();
     this.draw();
@@ -257,14 +225,12 @@ export class View {
   }
 
   drawButtons() {
-    const made = Object.entries(BUTTONS).map(([name, text]) => {
-      const one = button(text, keyboard.ACTIONS[name][0], () => {
-        this.act(name);
-        this.draw();
-      });
+    const made = Object.entries(keyboard.ACTIONS).flatMap(([name, { text, button: title }]) => {
+      if (!title) return [];
+      const one = button(title, text, () => this.change(() => this.act(name)));
       one.dataset.action = name;
       one.append(make("kbd", "", keyboard.keyName(this.keys[name][0])));
-      return one;
+      return [one];
     });
     this.part("actions").replaceChildren(...made);
   }
@@ -281,8 +247,8 @@ export class View {
     clearTimeout(this.idle);
     this.idle = setTimeout(async () => {
       const { queue } = this;
+      const { token, query } = queue.settings;
       try {
-        const { token, query } = queue.settings;
         queue.progress = await post("progress", token, { order: query.order });
         this.drawHead(queue.item);
         this.trigger("answered", queue.answers.length);

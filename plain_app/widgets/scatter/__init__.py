@@ -71,9 +71,9 @@ def _component() -> Any:
 
 @cache
 def _places_component() -> Any:
-    return component("plain_map_places", "scatter/places.js")
+    return component("plain_map_places", "scatter/inputs.js")
 
 
 @cache
 def _marks_component() -> Any:
-    return component("plain_map_marks", "scatter/marks.js")
+    return component("plain_map_marks", "scatter/inputs.js")

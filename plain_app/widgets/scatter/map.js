@@ -1,12 +1,12 @@
 // The map of instances: points on one canvas, on top of them a second one with what is chosen.
 import { palette, readTheme } from "./colours.js";
 import { nearest, thin, Viewport } from "./geometry.js";
+import { changes, inputs } from "./inputs.js";
 import { drawLegend } from "./legend.js";
 import { drawOverlay } from "./overlay.js";
 import { unpackColours, unpackPlaces } from "./packing.js";
 import { createPainter, isFew } from "./painters.js";
 import { listenTo } from "./pointer.js";
-import { changes, shared } from "./shared.js";
 
 const MODES = ["move", "lasso"];
 const NO_WEBGL = "Without WebGL, so slower · wheel to zoom · Shift and drag to lasso";
@@ -61,12 +61,11 @@ class InstanceMap {
   /** Draw once colours and places are there and belong together. */
   place() {
     const { colours, viewport } = this;
-    if (!colours || !shared.places) return;
-    if (this.places?.layout !== colours.layout) this.places = unpackPlaces(shared.places);
+    if (!colours || !inputs.places) return;
+    if (this.places?.layout !== colours.layout) this.places = unpackPlaces(inputs.places);
     if (this.places.layout !== colours.layout) return;
     const isNew = this.points?.layout !== colours.layout;
     this.points = { ...colours, ...this.places };
-    if (!viewport.width && shared.sizes[colours.layout]) viewport.resize(shared.sizes[colours.layout]);
     if (isNew) {
       viewport.reset();
       this.takeMarks();
@@ -80,7 +79,6 @@ class InstanceMap {
     this.theme = readTheme(this.root.host ?? this.root);
     const wanted = `${points.revision} ${this.theme.key}`;
     if (wanted === this.shown) return;
-    const start = performance.now();
     const inks = palette(points, this.theme);
     drawLegend(this.part("legend"), points, inks);
     if (this.painter?.isFew !== isFew(points)) this.takePainter();
@@ -88,7 +86,6 @@ class InstanceMap {
     this.paint();
     this.shown = wanted;
     this.frame.dataset.drawn = points.revision; // what tests wait for
-    this.frame.dataset.milliseconds = String(Math.round(performance.now() - start));
   }
 
   /** A canvas has one kind of context for life: another painter needs another canvas. */
@@ -123,8 +120,8 @@ class InstanceMap {
 
   /** Show what the page marks, if it means this map. */
   takeMarks() {
-    if (!this.points || shared.marks?.layout !== this.points.layout) return;
-    Object.assign(this.marks, { at: shared.marks.at, lasso: shared.marks.lasso });
+    if (!this.points || inputs.marks?.layout !== this.points.layout) return;
+    Object.assign(this.marks, { at: inputs.marks.at, lasso: inputs.marks.lasso });
     if (this.shown) this.paintMarks();
   }
 
@@ -134,15 +131,19 @@ class InstanceMap {
     this.soon(() => this.paint());
   }
 
+  pointAt(spot) {
+    return this.shown ? nearest(this.points, spot, this.viewport.scale) : -1;
+  }
+
   hovered(spot) {
-    const at = this.shown ? nearest(this.points, spot, this.viewport.scale) : -1;
+    const at = this.pointAt(spot);
     this.overlay.style.cursor = at < 0 ? "" : "pointer";
     if (at !== this.marks.hovered) this.soon(() => this.paintMarks());
     this.marks.hovered = at;
   }
 
   clicked(spot) {
-    const at = this.shown ? nearest(this.points, spot, this.viewport.scale) : -1;
+    const at = this.pointAt(spot);
     if (at < 0) return;
     this.marks.at = at;
     this.paintMarks();
@@ -171,7 +172,6 @@ class InstanceMap {
     const isSame = width === this.viewport.width && height === this.viewport.height;
     this.viewport.resize({ width, height });
     if (!this.points) return;
-    shared.sizes[this.points.layout] = { width, height };
     if (!this.shown) this.colour();
     else if (!isSame) this.paint();
   }

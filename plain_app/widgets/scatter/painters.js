@@ -38,14 +38,15 @@ void main() {
 /** @param {WebGLRenderingContext} gl */
 function linkShaders(gl) {
   const program = gl.createProgram();
-  const add = (kind, text) => {
-    const shader = /** @type {WebGLShader} */ (gl.createShader(kind));
-    gl.shaderSource(shader, text);
+  for (const [kind, text] of [
+    [gl.VERTEX_SHADER, VERTEX],
+    [gl.FRAGMENT_SHADER, FRAGMENT],
+  ]) {
+    const shader = /** @type {WebGLShader} */ (gl.createShader(Number(kind)));
+    gl.shaderSource(shader, String(text));
     gl.compileShader(shader);
     gl.attachShader(program, shader);
-  };
-  add(gl.VERTEX_SHADER, VERTEX);
-  add(gl.FRAGMENT_SHADER, FRAGMENT);
+  }
   gl.linkProgram(program);
   gl.useProgram(program);
   return program;

@@ -1,13 +1,9 @@
 // What mouse, pen, finger and keys do: move, zoom, click, lasso.
-/** @import { Viewport } from "./geometry.js" */
 
 const DRAGGED = 4; // pixels after which a press is no click
 const STEP = 40; // pixels an arrow key moves the map
 
-/**
- * @param {HTMLElement} surface
- * @param {Viewport} viewport
- */
+/** @type {(surface: HTMLElement, viewport: import("./geometry.js").Viewport, listener: any) => any} */
 export function listenTo(surface, viewport, listener) {
   const pointer = { mode: "move", isDrawing: false };
   let press = /** @type {any} */ (null);

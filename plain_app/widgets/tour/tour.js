@@ -1,6 +1,6 @@
 // The guided tour: a card that goes from stop to stop, and a frame around what it speaks of.
 // `localStorage` knows that it was seen, `sessionStorage` where it is.
-import { make } from "../elements.js";
+import { button, make } from "../elements.js";
 
 const SEEN = "plain.tour";
 const AT = "plain.tour.at";
@@ -8,7 +8,6 @@ const WAIT = 20000; // milliseconds for what a stop shows to appear
 let [stops, style] = [[], ""];
 let screen = /** @type {any} */ (null);
 let visit = 0;
-let framing = 0;
 
 export default function ({ data, parentElement, setTriggerValue }) {
   [stops, style] = [data.stops, data.style];
@@ -50,7 +49,7 @@ async function go(at) {
     [last ? "Done" : "Next", () => (last ? end() : go(at + 1))],
   ]);
   screen.count.textContent = `${at + 1} of ${stops.length}`;
-  frame(null);
+  screen.outline.textContent = "";
   const isMine = () => mine === visit;
   if (!isOn(stop.page)) {
     const link = await appears(() => linkTo(stop.page), isMine);
@@ -65,17 +64,15 @@ async function go(at) {
   const target = await appears(() => find(stop.target), isMine);
   if (!isMine()) return;
   target?.scrollIntoView({ block: "center" });
-  frame(stop.target);
+  screen.outline.textContent = `${stop.target} { outline: 2px solid #d08a3e; outline-offset: 4px; }`;
 }
 
 const find = (selector) => [...document.querySelectorAll(selector || "none")].find((one) => one.offsetParent) ?? null;
 /** What is pressed of a widget: its button, or of several names the one that is called so. */
 const pressed = (widget, name) =>
-  [...(widget?.querySelectorAll(name ? "p" : "button") ?? [])].find(
-    (one) => !name || one.textContent.trim() === name,
-  ) ?? null;
-const links = () => [...document.querySelectorAll(".st-key-frame-steps a")];
-const linkTo = (page) => links().find((one) => one.textContent.trim().endsWith(page)) ?? null;
+  [...(widget?.querySelectorAll(name ? "p" : "button") ?? [])].find((one) => !name || one.textContent.trim() === name);
+const linkTo = (page) =>
+  [...document.querySelectorAll(".st-key-frame-steps a")].find((one) => one.textContent?.trim().endsWith(page));
 const isOn = (page) => {
   const path = location.pathname.split("/").pop();
   return path === page.toLowerCase() || (page === "Data" && path === "");
@@ -95,53 +92,28 @@ function open() {
   if (screen) return;
   const host = make("div");
   const root = host.attachShadow({ mode: "open" });
-  const [ring, card, foot] = [make("div", "ring"), make("div", "card"), make("div", "foot")];
+  const [card, foot] = [make("div", "card"), make("div", "foot")];
+  const outline = make("style"); // of the page, not of the card: it frames what the stop shows, wherever that moves
   const [title, text, count, buttons] = [make("strong"), make("p"), make("span"), make("span", "buttons")];
   card.setAttribute("role", "dialog");
   card.setAttribute("aria-label", "Tour");
   foot.append(count, buttons);
   card.append(title, text, foot);
-  root.append(make("style", "", style), ring, card);
+  root.append(make("style", "", style), card);
+  host.append(outline);
   host.addEventListener("keydown", (event) => event.key === "Escape" && end());
   document.body.append(host);
-  screen = { host, ring, card, title, text, count, buttons };
+  screen = { host, outline, card, title, text, count, buttons };
 }
 
 function tell(title, text, actions) {
-  const {
-    backgroundColor: background,
-    color,
-    fontFamily,
-  } = getComputedStyle(find('[data-testid="stApp"]') ?? document.body);
-  Object.assign(screen.card.style, { background, color, fontFamily });
+  const page = getComputedStyle(find('[data-testid="stApp"]') ?? document.body);
+  screen.card.style.cssText = `background: ${page.backgroundColor}; color: ${page.color}; font-family: ${page.fontFamily}`;
   screen.title.textContent = title;
   screen.text.textContent = text;
   screen.count.textContent = "";
-  const made = actions.map(([name, act]) => {
-    const button = make("button", "", name);
-    button.type = "button";
-    button.onclick = act;
-    return button;
-  });
+  const made = actions.map(([name, act]) => button(name, "", act));
   screen.buttons.replaceChildren(...made);
   made.at(-1).className = "main";
   made.at(-1).focus({ preventScroll: true });
-}
-
-/** Keep the frame around what the stop shows, wherever that moves. */
-function frame(selector) {
-  const mine = ++framing;
-  const follow = () => {
-    if (!screen || mine !== framing) return;
-    const box = selector && find(selector)?.getBoundingClientRect();
-    screen.ring.style.display = box ? "block" : "none";
-    if (box) {
-      const [left, top] = [box.left - 6, box.top - 6];
-      screen.ring.style.transform = `translate(${left}px, ${top}px)`;
-      screen.ring.style.width = `${box.width + 12}px`;
-      screen.ring.style.height = `${box.height + 12}px`;
-    }
-    setTimeout(follow, 150);
-  };
-  follow();
 }
