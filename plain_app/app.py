@@ -46,6 +46,9 @@ STYLE = """<style>
 [data-testid="stMainBlockContainer"] {padding-left: 2rem; padding-right: 2rem; padding-bottom: 2rem}
 .st-key-login {padding-top: 18vh}
 .st-key-train-title p, .st-key-data-name p {font-size: 1.2rem; font-weight: 600}
+@media (prefers-color-scheme: dark) { /* Streamlit writes white on the light primary colour */
+  [data-testid="stBaseButton-primary"], [data-testid="stMultiSelect"] span[title] {color: #161c1d}
+}
 </style>"""
 
 

@@ -377,7 +377,8 @@ def test_the_tour_goes_from_data_to_export_and_is_offered_once(serve, open_page,
     for at, stop in enumerate(STOPS):
         expect(card.get_by_text(stop.title)).to_be_visible(timeout=LONG)
         expect(page.locator(stop.selector).first).to_be_visible(timeout=LONG)
-        expect(page.locator(".ring")).to_be_visible(timeout=LONG)
+        framed = page.locator(stop.selector).first
+        expect(framed).to_have_css("outline-style", "solid", timeout=LONG)
         if at == 5:
             take(page, pictures, "tour", "light")
         card.get_by_role("button", name=re.compile("Next|Done")).click()

@@ -213,7 +213,7 @@ def _draw_file(made: Outcome) -> None:
     with error_guard("export.preview"):
         for file, begins in export.preview(made, name, format_, per_item=per_item):
             st.text(file)
-            st.code(begins, language=None)
+            st.code(begins, language=None, wrap_lines=True)
 
 
 def _draw_folder(made: Outcome, name: str, format_: str) -> None:
