@@ -18,7 +18,8 @@ PAGES = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
 FIND = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   const bad = found.violations.filter((one) => ["serious", "critical"].includes(one.impact));
-  return bad.flatMap(({ id, nodes }) => nodes.map(({ target, html }) => [id, target.flat().join(" "), html]));
+  const listed = ({ id, nodes }) => nodes.map((one) => [id, one.target.flat().join(" "), one.html]);
+  return bad.flatMap(listed);
 }"""
 
 
