@@ -286,12 +286,15 @@ def _read_with_side_file(
 def _with_original(
     result: ReadResult, path: Path, name: str, stamp: tuple[int, int] | None
 ) -> ReadResult:
-    """Have the data set know its file where the columns of that can be copied."""
+    """Have the data set know its file where cells can be copied, or features be had exactly."""
     format = formats().get(result.format)
     has_columns = result.mapping is not None and hasattr(format, "cells")
-    if not has_columns and not hasattr(format, "TASKS_ARE_KEPT"):
+    is_kept = hasattr(format, "TASKS_ARE_KEPT") or hasattr(format, "exact_features")
+    if not has_columns and not is_kept:
         return result
-    original = Original(path, name, result.format, result.mapping or ColumnMapping(), stamp)
+    names = result.dataset.label_names if hasattr(format, "exact_features") else ()
+    mapping = result.mapping or ColumnMapping(labels=tuple(names))
+    original = Original(path, name, result.format, mapping, stamp)
     return replace(result, dataset=result.dataset.read_from(original))
 
 

@@ -23,6 +23,7 @@ from core.formats.shared.findings import refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
 from core.formats.shared.limits import check_shape, check_size
 from core.formats.shared.mapping import ColumnMapping, Outcome, ReadResult
+from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import checked_csr
 
 NAME = "npz"
@@ -172,18 +173,23 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any
     return array
 
 
-def features_of(arrays: Arrays) -> Features:
+def exact_features(path: Path, mapping: ColumnMapping) -> Features:
+    """Return the features with the type they have in the file."""
+    return features_of(load_arrays(path, lambda name: name in ("X", *CSR_KEYS)), exact=True)
+
+
+def features_of(arrays: Arrays, *, exact: bool = False) -> Features:
     """Return the features of an archive, dense or sparse."""
     if "X" in arrays:
         dense = table_of(arrays, "X")
         check_shape(dense.shape[0], dense.shape[1], 0)
         with np.errstate(over="ignore"):
-            return dense.astype(np.float32, copy=False)
+            return dense if exact else dense.astype(np.float32, copy=False)
     missing = [key for key in CSR_KEYS if key not in arrays]
     if missing:
         fix = "Save X, or all of X_data, X_indices, X_indptr and X_shape."
         refuse("an npz needs features", fix, value=f"without {', '.join(missing)}")
-    return checked_csr(*(arrays[key] for key in CSR_KEYS))
+    return checked_csr(*(arrays[key] for key in CSR_KEYS), exact=exact)
 
 
 def table_of(arrays: Arrays, key: str) -> npt.NDArray[Any]:
@@ -232,7 +238,7 @@ def write(
     resolution: Any = None,
 ) -> None:
     """Write every part of the data set, and the resolution beside it."""
-    arrays = {**feature_arrays(dataset.features), "Yp": dataset.candidates}
+    arrays = {**feature_arrays(exact_features_of(dataset)), "Yp": dataset.candidates}
     if dataset.truth is not None:
         arrays["Y"] = dataset.truth
     if dataset.votes is not None:

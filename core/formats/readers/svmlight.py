@@ -31,6 +31,7 @@ from core.formats.shared.label_sets import (
 )
 from core.formats.shared.limits import check_shape, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import row_of
 from core.formats.shared.text import as_float32, number_texts, read_lines, read_text
 
@@ -42,7 +43,7 @@ LABEL_SET = re.compile(rb"[\d+,.-]+")
 PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 MAX_NUMBER = 2**31
 
-Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Lines:
 
     labels: "LabelNumbers"
     indices: npt.NDArray[np.int64]
-    values: npt.NDArray[np.float32]
+    values: npt.NDArray[np.float64]
     counts: npt.NDArray[np.int64]  # features per line
 
 
@@ -126,7 +127,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     if "candidates" in matrices:
         findings.add(RESOLVED.message, RESOLVED.fix)
     dataset = CandidateDataset(
-        features=_features(lines, extra, findings),
+        features=_features(lines, as_float32(lines.values), extra, findings),
         candidates=matrices.get("candidates", matrices["labels"]),
         truth=matrices.get("truth"),
         label_names=names,
@@ -189,8 +190,8 @@ def _numbers(lines: list[tuple[int, list[str]]], findings: Findings) -> Pairs:
         for number, text in ((n, t) for n, features in lines for t in features if not _is_pair(t)):
             rule, fix = "features must be written index:number", "Correct it, or drop it."
             findings.add(rule, fix, fatal=True, row=number, value=text)
-        return np.empty(0, np.int64), np.empty(0, np.float32)
-    return indices, as_float32(values)
+        return np.empty(0, np.int64), np.empty(0, np.float64)
+    return indices, values
 
 
 def _is_pair(text: str) -> bool:
@@ -248,8 +249,15 @@ def _label_numbering(
     return names, first
 
 
-def _features(lines: Lines, extra: Extra, findings: Findings) -> Features:
-    n, stored = len(lines.counts), lines.values != 0
+def exact_features(path: Path, mapping: ColumnMapping) -> Features:
+    """Return the features as float64; what side files say of them is not known here."""
+    findings = Findings()
+    lines = _parse(read_lines(path, findings), findings)
+    return _features(lines, lines.values, Extra(), findings)
+
+
+def _features(lines: Lines, values: npt.NDArray[Any], extra: Extra, findings: Findings) -> Features:
+    n, stored = len(lines.counts), values != 0
     low = int(lines.indices.min(initial=MAX_NUMBER))
     first = int(low >= 1 or extra.n_features is not None)
     if extra.n_features is None:
@@ -262,7 +270,7 @@ def _features(lines: Lines, extra: Extra, findings: Findings) -> Features:
     if columns.size and not 0 <= columns.min() <= columns.max() < d:
         refuse(f"feature numbers must be 1 to {d}", "Write the files again.")
     rows = np.repeat(np.arange(n), lines.counts)[stored]
-    features = sp.csr_array((lines.values[stored], (rows, columns)), shape=(n, d), dtype=np.float32)
+    features = sp.csr_array((values[stored], (rows, columns)), shape=(n, d))
     if not extra.is_dense:
         return features
     check_size(4 * n * d, "the features")
@@ -286,7 +294,7 @@ def write(
     """Write the lines (labels from 0, features from 1) and the side files."""
     names_path, truth_path, candidates_path, extra_path = siblings(path)
     labels = _label_lines(resolved_labels(dataset, resolution))
-    features = _feature_lines(dataset.features)
+    features = _feature_lines(exact_features_of(dataset))
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(map(_line, labels, features))
     _write_lines(names_path, map(_name_line, dataset.label_names))

@@ -13,6 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from core.errors import ExportError
 from core.formats.shared.archives import is_packed, unpacked
 from core.formats.shared.limits import limited
@@ -21,7 +24,7 @@ from core.formats.shared.mapping import ColumnMapping
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from core.data.dataset import CandidateDataset
+    from core.data.dataset import CandidateDataset, Features
 
 CHUNK = 2**22
 
@@ -92,6 +95,14 @@ class Original:
         with self.opened() as path:
             yield from self._format.cells(path, verbatim, self.mapping)
 
+    def features(self) -> "Features | None":
+        """Return the features with the precision of the file; none where cells are copied."""
+        read_again = getattr(self._format, "exact_features", None)
+        if read_again is None:
+            return None
+        with limited(self.path), self.opened() as path:
+            return read_again(path, self.mapping)
+
     @property
     def _format(self) -> Any:
         from core.formats import formats
@@ -130,6 +141,27 @@ def stamp_of(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_size, found.st_mtime_ns
+
+
+def exact_features_of(dataset: "CandidateDataset") -> "Features":
+    """Return the features as precise as their file has them; a data set's own are float32."""
+    exact = None if dataset.original is None else dataset.original.features()
+    if exact is None or exact.shape[0] < dataset.n_instances:
+        return dataset.features
+    exact = exact[: dataset.n_instances]  # it may be the beginning of the file
+    if sp.issparse(exact):
+        exact.resize(dataset.features.shape)  # trailing columns of zeros are not in every file
+        exact = exact if sp.issparse(dataset.features) else exact.toarray()
+    return exact if _are_equal(exact, dataset.features) else dataset.features
+
+
+def _are_equal(exact: "Features", features: "Features") -> bool:
+    """Whether float32 features are these; not if they were encoded, or chosen otherwise."""
+    if exact.shape != features.shape or sp.issparse(exact) != sp.issparse(features):
+        return False
+    with np.errstate(over="ignore"):
+        difference = exact.astype(np.float32) != features
+    return not (difference.nnz if sp.issparse(difference) else difference.any())
 
 
 @contextmanager

@@ -13,8 +13,13 @@ from core.formats.shared.limits import check_shape
 DAMAGED = "The file is damaged: write it again."
 
 
-def checked_csr(data: Any, indices: Any, indptr: Any, shape: Any) -> sp.csr_array:
-    """Return the CSR matrix these arrays describe; refuse arrays that do not describe one."""
+def checked_csr(
+    data: Any, indices: Any, indptr: Any, shape: Any, *, exact: bool = False
+) -> sp.csr_array:
+    """Return the float32 CSR matrix these arrays describe; refuse arrays that describe none.
+
+    `exact` leaves the values as they are.
+    """
     n, d = _pair(shape)
     check_shape(n, d, 0)
     values = _vector(data, "data", "biuf")
@@ -30,10 +35,11 @@ def checked_csr(data: Any, indices: Any, indptr: Any, shape: Any) -> sp.csr_arra
         found = f"{int(columns.min())} to {int(columns.max())}"
         refuse(f"column indices must lie between 0 and {d - 1}", DAMAGED, value=found)
     with np.errstate(over="ignore"):  # infinities are reported by CandidateDataset
-        return sp.csr_array((values.astype(np.float32), columns, starts), shape=(n, d))
+        values = values if exact else values.astype(np.float32)
+        return sp.csr_array((values, columns, starts), shape=(n, d))
 
 
-def row_of(features: Features, row: int) -> tuple[npt.NDArray[Any], npt.NDArray[np.float32]]:
+def row_of(features: Features, row: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """Return the columns and values of what one row stores: everything but zeros."""
     if sp.issparse(features):
         part = slice(features.indptr[row], features.indptr[row + 1])

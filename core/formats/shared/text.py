@@ -37,10 +37,10 @@ def read_lines(path: Path, findings: Findings) -> Iterator[str]:
     return iter(read_text(path, findings).split("\n"))
 
 
-def number_texts(values: npt.NDArray[np.float32]) -> list[str]:
-    """Return the shortest text of each number that reads back as the same float32."""
+def number_texts(values: npt.NDArray[Any]) -> list[str]:
+    """Return the shortest text of each number that reads back as the same one."""
     # Arrow's text is as short as NumPy's and takes a third of the time.
-    texts: list[str] = pa.array(np.asarray(values, np.float32)).cast(pa.string()).to_pylist()
+    texts: list[str] = pa.array(np.asarray(values)).cast(pa.string()).to_pylist()
     return texts
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.data.dataset import CandidateDataset, Features
+from core.data.dataset import CandidateDataset, Features, Labels
 from core.formats.readers.arff.features import (
     attribute_features,
     dense_columns,
@@ -29,6 +29,7 @@ from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.label_sets import RESOLVED, resolved_labels
 from core.formats.shared.limits import check_shape
 from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import row_of
 from core.formats.shared.text import number_texts, read_lines
 from core.formats.shared.xml_text import attributes_named, load_xml, quoted_attribute
@@ -57,8 +58,18 @@ def siblings(path: Path) -> list[Path]:
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read the table, then tell labels from features by the XML, else by `-C n`."""
+    return _read(path, mapping, exact=False)[0]
+
+
+def exact_features(path: Path, mapping: ColumnMapping) -> Features:
+    """Return the features as float64, which is what numbers of this format are."""
+    return _read(path, mapping, exact=True)[1]
+
+
+def _read(path: Path, mapping: ColumnMapping | None, *, exact: bool) -> tuple[ReadResult, Features]:
+    """Return what was read, and the features of the table with the precision asked for."""
     findings = Findings()
-    table = parse(read_lines(path, findings), findings)
+    table = parse(read_lines(path, findings), findings, exact=exact)
     place = _places(table)
     names = _label_names(path, table, mapping, findings)
     groups = {prefix: _group(prefix, names, place, findings) for prefix in (TRUTH, CANDIDATE)}
@@ -74,7 +85,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     truth = _labels(table, groups[TRUTH], findings) if groups[TRUTH] else None
     findings.stop_if_fatal()
     dataset = CandidateDataset(features, candidates, names, ids, feature_names, truth, display)
-    return ReadResult(dataset, findings.problems(), mapping, NAME)
+    return ReadResult(dataset, findings.problems(), mapping, NAME), features
 
 
 def _places(table: Table) -> dict[str, int]:
@@ -188,7 +199,7 @@ def write(
         file.write(f"@relation 'plain: -C -{dataset.n_labels}'\n\n")
         file.writelines(f"@attribute {attribute}\n" for attribute in attributes)
         file.write("\n@data\n")
-        file.writelines(_lines(dataset.features, labels.astype(np.float32)))
+        file.writelines(_lines(exact_features_of(dataset), labels))
 
 
 def _different_names(dataset: CandidateDataset) -> list[str]:
@@ -211,7 +222,8 @@ def _xml(names: Sequence[str]) -> str:
     return f'{head}<labels xmlns="{NAMESPACE}">\n{labels}</labels>\n'
 
 
-def _lines(features: Features, labels: npt.NDArray[np.float32]) -> Iterator[str]:
+def _lines(features: Features, labels: Labels) -> Iterator[str]:
+    labels = labels.astype(features.dtype)
     for i in range(features.shape[0]):
         if sp.issparse(features):
             yield _sparse_line(row_of(features, i), features.shape[1], labels[i])
@@ -220,9 +232,9 @@ def _lines(features: Features, labels: npt.NDArray[np.float32]) -> Iterator[str]
 
 
 def _sparse_line(
-    stored: tuple[npt.NDArray[Any], npt.NDArray[np.float32]],
+    stored: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     n_features: int,
-    labels: npt.NDArray[np.float32],
+    labels: npt.NDArray[Any],
 ) -> str:
     columns, values = stored
     set_labels = np.flatnonzero(labels)

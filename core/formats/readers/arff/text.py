@@ -51,18 +51,21 @@ class Table:
 
     relation: str
     attributes: list[Attribute]
-    numbers: Any = None  # (n, n_attributes) float32, dense or CSR
+    numbers: Any = None  # (n, n_attributes) of float32, or float64 if asked for, dense or CSR
     texts: dict[int, list[str]] = field(default_factory=dict)
 
 
-def parse(text: Iterable[str], findings: Findings) -> Table:
-    """Return the table in these lines; what is wrong with it goes to `findings`."""
+def parse(text: Iterable[str], findings: Findings, *, exact: bool = False) -> Table:
+    """Return the table in these lines; what is wrong with it goes to `findings`.
+
+    `exact` keeps the numbers as float64, which is what ARFF's are.
+    """
     lines = enumerate(text, start=1)
     table = _header(lines, findings)
     findings.stop_if_fatal()
     if not table.attributes:
         refuse("an ARFF file declares its columns by @attribute", "Add the header.")
-    rows = _Rows(table.attributes, findings)
+    rows = _Rows(table.attributes, findings, "d" if exact else "f")
     for number, line in lines:
         line = line.strip()
         if line and not line.startswith("%"):
@@ -160,14 +163,15 @@ def quoted(text: str) -> str:
 class _Rows:
     """Turns lines into numbers as they come; sparse when the first row is."""
 
-    def __init__(self, attributes: Sequence[Attribute], findings: Findings) -> None:
+    def __init__(self, attributes: Sequence[Attribute], findings: Findings, type_code: str) -> None:
         self.attributes, self.findings = attributes, findings
         self.decoders = [_decoder(attribute) for attribute in attributes]
         self.given: dict[int, dict[int, str]] = {}  # by attribute and row: texts
         for j in (j for j, attribute in enumerate(attributes) if attribute.is_text):
             self.given[j] = {}
         self.is_sparse: bool | None = None
-        self.values, self.columns, self.counts = array("f"), array("q"), array("q")
+        self.values: array[float] = array(type_code)
+        self.columns, self.counts = array("q"), array("q")
 
     def add(self, number: int, line: str) -> None:
         if self.is_sparse is None:
@@ -247,9 +251,10 @@ class _Rows:
         return {j: [given.get(i, "") for i in range(n)] for j, given in self.given.items()}
 
     def numbers(self) -> Any:
-        """Return what was stored as (n, attributes) float32, dense or CSR."""
+        """Return what was stored as (n, attributes) numbers, dense or CSR."""
         n, width = len(self.counts), len(self.attributes)
-        values = np.frombuffer(self.values, np.float32) if self.values else np.empty(0, np.float32)
+        dtype = np.dtype(self.values.typecode)
+        values = np.frombuffer(self.values, dtype) if self.values else np.empty(0, dtype)
         if not self.is_sparse:
             return values.reshape(n, width)
         indptr = np.concatenate([[0], np.cumsum(np.asarray(self.counts, np.int64))])

@@ -26,6 +26,7 @@ from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
 from core.formats.shared.limits import check_shape, size_limit
 from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import checked_csr
 
 NAME = "matlab"
@@ -54,8 +55,17 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read the variables this program knows and turn them the right way round."""
+    return _read(decoded(path), mapping)[0]
+
+
+def exact_features(path: Path, mapping: ColumnMapping) -> Features:
+    """Return the features with the type they have in the file."""
+    return _read(decoded(path), mapping)[1]
+
+
+def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResult, Features]:
+    """Return what was read, and the features as they are in the file."""
     findings = Findings()
-    variables = decoded(path)
     data = _first(variables, DATA, "features", findings)
     truth = _first(variables, TRUTH, "truth", findings)
     candidates = _first(variables, CANDIDATES, "candidates", findings)
@@ -69,8 +79,9 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         findings.add(TRUTH_ONLY.message, TRUTH_ONLY.fix)
     if RESOLVED_KEY in variables:
         findings.add(RESOLVED.message, RESOLVED.fix)
+    data = _upright(data, turn.data)
     dataset = CandidateDataset(
-        features=_features(_upright(data, turn.data)),
+        features=_features(data),
         candidates=given[0],
         truth=None if truth is None else given[-1],
         label_names=_texts(variables, "label_names"),
@@ -78,7 +89,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         ids=_texts(variables, "ids"),
         display=_display(variables),
     )
-    return ReadResult(dataset, findings.problems(), mapping, NAME)
+    return ReadResult(dataset, findings.problems(), mapping, NAME), data
 
 
 def decoded(path: Path) -> Variables:
@@ -122,7 +133,7 @@ def _assembled(arrays: dict[str, npt.NDArray[Any]]) -> Variables:
     variables: Variables = {name: array for name, array in arrays.items() if "." not in name}
     for name in [key.removesuffix(".indptr") for key in arrays if key.endswith(".indptr")]:
         parts = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr", "shape"))
-        variables[name] = checked_csr(*parts)
+        variables[name] = checked_csr(*parts, exact=True)
     return variables
 
 
@@ -233,7 +244,7 @@ def write(
     Tables are double, the type that MATLAB and Octave compute with. Octave reads no letters beyond
     ASCII from such a file: names that have them are there as UTF-8 bytes too, for `char`.
     """
-    variables = {"data": dataset.features.astype(np.float64)}
+    variables = {"data": exact_features_of(dataset).astype(np.float64)}
     variables["partial_labels"] = dataset.candidates.T.astype(np.float64)
     if dataset.truth is not None:
         variables["target"] = dataset.truth.T.astype(np.float64)
