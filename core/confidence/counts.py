@@ -96,23 +96,23 @@ class FalseCounts:
         """
         from scipy.stats import binom  # slow to import
 
-        groups = [(s, sets) for s, _, sets in _groups(p, size)]
+        groups = [(s, sets, _log_subsets(s, n_labels)) for s, _, sets in _groups(p, size)]
         n_empty = int((size == 0).sum())
         nu = prior = binom.pmf(np.arange(n_labels + 1), n_labels, e)
         for _ in range(_EM_ROUNDS):
             found = 0.5 * prior
             found[0] += n_empty
-            for s, sets in groups:
-                n_true = sets.n_true(_count_weight(nu, s, n_labels))
+            for s, sets, subsets in groups:
+                n_true = sets.n_true(_scaled(np.log(nu[s::-1] + 1e-12) - subsets)[0])
                 found[: s + 1] += n_true.sum(axis=0)[::-1]
             nu = found / found.sum()
             mean = float(nu @ np.arange(len(nu)))
             if not n_false[0] <= mean <= n_false[1]:
                 nu = _with_mean(nu, min(max(mean, n_false[0]), n_false[1]))
         fit = float(n_empty * np.log(nu[0] + 1e-12))
-        for s, sets in groups:
-            log = _log_count_weight(nu, s, n_labels)
-            fit += float((np.log(sets.last @ np.exp(log - log.max())) + log.max()).sum())
+        for s, sets, subsets in groups:
+            weight, scale = _scaled(np.log(nu[s::-1] + 1e-12) - subsets)
+            fit += float((np.log(sets.last @ weight) + scale).sum())
         return cls(np.asarray(nu), e, fit)
 
     def confidences(self, p: Floats, size: Any) -> Floats:
@@ -125,14 +125,19 @@ class FalseCounts:
 
 def _count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
     """Return nu(s - t) / C(L - t, s - t) for t = 0..s, up to a factor."""
-    log = _log_count_weight(nu, s, n_labels)
-    return np.asarray(np.exp(log - log.max()))
+    return _scaled(np.log(nu[s::-1] + 1e-12) - _log_subsets(s, n_labels))[0]
 
 
-def _log_count_weight(nu: Floats, s: int, n_labels: int) -> Floats:
+def _log_subsets(s: int, n_labels: int) -> Floats:
+    """Return log C(L - t, s - t) for t = 0..s."""
     t = np.arange(s + 1)
-    subsets = gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1)
-    return np.asarray(np.log(nu[s - t] + 1e-12) - subsets)
+    return np.asarray(gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1))
+
+
+def _scaled(log: Floats) -> tuple[Floats, float]:
+    """Return weights of which the largest is 1, and the logarithm of what they were divided by."""
+    largest = float(log.max())
+    return np.exp(log - largest), largest
 
 
 def _with_mean(nu: Floats, mean: float) -> Floats:

@@ -18,8 +18,8 @@ e is at most the share of offers where labels are predicted least. Labels of dif
 tell e from tau, strong predictions tell both from G. What the data cannot tell apart shows as a
 flat likelihood, so e is an interval: all values whose likelihood is within `_ALLOWED` of the
 largest. Where e = 0 is nearly as likely as the best (`_CAUTIOUS`), none are seen and none rejected.
-Otherwise e may be more if whole candidate sets ask for it, because false candidates come in regular
-numbers (`core.confidence.counts`).
+Otherwise e is more if whole candidate sets ask for it, because false candidates come in regular
+numbers (`core.confidence.counts`): then it is the e at which all rows together are likeliest.
 
 *False candidates that follow the features* raise P(offered | x) as true ones do: no reading of
 candidates and features sees them. `share_high` admits as many as their prior
@@ -49,17 +49,27 @@ _HIDDEN = 1.5, 10.0
 _LEAST = 0.2
 """Share of a label's cells, those predicted least, whose offers bound e."""
 
+_COUNTED = 4
+"""Steps from the best e to the most, at which whole candidate sets are looked at; and half steps
+beside the best of them. On image, birds and medical at r = 3 they lead to within .01 of e."""
+
 _LABEL_SD = 4.0
 """Spread of the labels' a_j, so that a label offered once has one too."""
 
 _UNSEEN = float(betaincinv(*UNSEEN, 0.95))
 """False candidates that resemble true ones, at most: 95 % of their prior."""
 
-_NEWTON_STEPS, _TOLERANCE, _FAR = 40, 1e-4, 3.0
-"""Of the fit: steps at most, gain of the log-posterior at which it ends, longest step."""
+_NEWTON_STEPS, _TOLERANCE, _FAR = 40, (1e-2, 1e-4), 3.0
+"""Of the fit: steps at most, gain of the log-posterior at which it ends if e is given and if it is
+to be found, which is a long way along a flat ridge; longest step."""
 
-_BINS, _LOOK = 24, 1_000_000
-"""Bins of a label's cells by prediction; cells looked at, of evenly spaced rows."""
+_EDGES = np.union1d(np.arange(12) / 12, 1 - 0.5 ** np.arange(1, 13))
+"""Where bins of a label's cells by prediction begin: twelve alike, and the top halved again and
+again, for there the true cells of a rare label are. With 24 alike, macro AUC at r = 3 is .960
+instead of .977 on medical."""
+
+_LOOK = 1_000_000
+"""Cells looked at, of evenly spaced rows."""
 
 _STRENGTH = 20.0
 """Of how many answers an expectation counts."""
@@ -94,11 +104,11 @@ class Level:
         if cautious == 0:
             e = 0.0
         else:
-            tried = [e, high, curve.most]
-            fits = [curve.rows_likelihood(offered, Y_hat, one, hidden) for one in tried]
-            e = tried[int(np.argmax(np.subtract(fits, [0, _ALLOWED, _ALLOWED])))]
-            high = max(high, e)
-            share, share_high = max(share, curve.share_false(e)), curve.share_false(high)
+            counted = curve.counted(offered, Y_hat, e, hidden)
+            share_high = max(share_high, curve.share_false(counted))
+            if counted > e:  # which whole rows single out
+                e = high = counted
+                share = curve.share_false(e)
         unseen = _UNSEEN if expected is None else expected[1]
         wanted = (0.0, 0.0) if expected is None else expected
         whole = float(1 - (1 - share_high) * (1 - unseen))
@@ -128,14 +138,13 @@ class Level:
     @property
     def sentence(self) -> str:
         """What is known about the share of false candidates, and what would narrow it."""
-        if self.share_low == 0 and self.share < 0.05:
-            seen = "Few candidates, if any, are false by chance."
+        if self.share_low < 0.005 and self.share < 0.05:
+            known = f"Few candidates, if any, look false; up to {self.share_high:.0%} could be."
+        elif self.share_low < 0.005:
+            known = f"At most {self.share_high:.0%} of the candidates are false."
         else:
-            least = f"At least {self.share_low:.0%}" if self.share_low > 0 else "Perhaps none"
-            seen = f"{least}, about {self.share:.0%} of the candidates are false by chance."
-        high = f"up to {self.share_high:.0%} in all"
-        ask = "thirty random answers would tell"
-        return f"{seen} How many resemble true ones cannot be seen ({high}): {ask}."
+            known = f"{self.share_low:.0%} to {self.share_high:.0%} of the candidates are false."
+        return f"{known} Thirty random answers would tell."
 
     def to_array(self) -> Floats:
         """Return the numbers to store."""
@@ -181,7 +190,7 @@ class OfferCurve:
         self._middle = np.median(u, axis=0)
         self._scale = max(float((u - self._middle).std()), 1e-6)
         order = np.argsort(u.T, axis=1, kind="stable").T
-        edges = np.unique((np.linspace(0, 1, _BINS + 1) * n).astype(int))[:-1]
+        edges = np.unique((_EDGES * n).astype(int))
         self._n = np.diff(np.append(edges, n))[:, None].astype(np.float64)  # (bins, 1)
         at = np.take_along_axis((u - self._middle) / self._scale, order, axis=0)
         self._u = np.add.reduceat(at, edges, axis=0) / self._n  # (bins, L)
@@ -236,6 +245,20 @@ class OfferCurve:
         a, b, tau = theta[: self._L], float(theta[self._L]), float(expit(theta[-2]))
         return TrueCurve(self, a, b, tau * self.true_rate(e), 1 - tau)
 
+    def counted(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
+        """Return the e that whole candidate sets ask for, if it is likelier by `_ALLOWED`."""
+        fits: dict[float, float] = {}
+
+        def best(tried: Any) -> float:
+            for one in set(map(float, tried)) - set(fits):
+                beyond = _ALLOWED if one > e else 0.0
+                fits[one] = self.rows_likelihood(offered, Y_hat, one, hidden) - beyond
+            return max(fits, key=lambda one: fits[one])
+
+        steps = np.linspace(e, self.most, _COUNTED + 1)
+        at, half = best(steps), (steps[1] - steps[0]) / 2
+        return best(np.clip([at - half, at + half], e, self.most))
+
     def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
         """Return the log-likelihood of whole candidate sets at this e and tau."""
         every = slice(None, None, max(offered.size // _LOOK, 1))
@@ -282,7 +305,7 @@ class OfferCurve:
                 step = step / 2
             if found[0] <= value:
                 theta, (value, gradient, arrow) = tried, found
-            if before - value < _TOLERANCE:
+            if before - value < _TOLERANCE[e is None]:
                 break
         return theta, value
 

@@ -290,7 +290,7 @@ def test_without_an_audit_it_exports_and_says_what_it_does_not_know(run_id):
     told = " ".join(one.value for one in app.caption)
     assert "Not audited (0 of 30 random cells" in told
     assert "rests on the run's word" in told
-    assert "cannot be seen" in told  # the interval of the level, and what would narrow it
+    assert "random answers would tell" in told  # what narrows the interval
     assert export.packed(export.outcome(run_id, Threshold(), False), "clean.csv", "csv")
     app.button(key="export.audit_start").click().run()
     assert not app.exception

@@ -217,7 +217,7 @@ def words(app) -> str:
 def test_an_audit_is_begun_goes_on_and_ends_with_an_interval(stage, open_review):
     app = open_review()
     assert "audit 0 of 30" in words(app)
-    assert "thirty random answers would tell" in words(app)
+    assert "Thirty random answers would tell" in words(app)
     app.button(key="review.audit_start").click().run()
     assert not app.exception
     assert '"order": "thirty"' in desk_settings(app)

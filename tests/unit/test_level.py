@@ -1,5 +1,7 @@
 """The level: an interval that holds the truth, nothing rejected where nothing shows false ones."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -49,8 +51,19 @@ def test_regular_numbers_of_false_candidates_are_found():
     order = np.where(truth, np.inf, rng.random(p.shape))
     candidates = truth | (order.argsort(axis=1).argsort(axis=1) < 3)
     level = Level.fit(candidates, p)
-    assert level.e > 0.5
+    assert level.e == pytest.approx(candidates[~truth].mean(), abs=0.02)
     assert level.share_low <= 1 - truth.sum() / candidates.sum() <= level.share_high
+
+
+def test_the_few_cells_in_which_rare_labels_are_true_are_told_apart():
+    rng = np.random.default_rng(1)
+    p = expit(rng.normal(-10, 4.5, (1000, 30)))
+    candidates = (rng.random(p.shape) < p) | (rng.random(p.shape) < 0.05)
+    curve = OfferCurve(candidates, p)
+    labels = np.broadcast_to(np.arange(30), p.shape)
+    found = curve.at(0.05)(curve.score(p, slice(None)), labels)
+    assert found[p > 0.9].mean() > 0.9
+    assert found[p < 0.02].mean() < 0.02
 
 
 def test_what_is_expected_is_a_prior_and_not_a_fact():
@@ -94,7 +107,7 @@ def test_stored_numbers_are_read_again_and_answers_narrow_the_interval():
 def test_the_sentence_says_what_is_seen_and_what_would_narrow_it():
     clean, noisy = (Level.fit(*world(share)[1:]) for share in (0.0, 0.35))
     assert "if any" in clean.sentence
-    assert "At least" in noisy.sentence
+    assert re.match(r"\d+% to \d+% of the candidates", noisy.sentence)
     assert all("random answers" in one.sentence for one in (clean, noisy))
 
 
