@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from core.data.dataset import CandidateDataset
 from core.data.votes import Votes
-from core.errors import DatasetError, ExportError, PlainError, Problem
+from core.errors import ExportError, Problem
 from core.failpoints import failpoint
 from core.formats.shared.archives import is_packed, unpacked
 from core.formats.shared.findings import refuse
@@ -81,7 +81,8 @@ def read(
     Raises
     ------
     DatasetError
-        With every reason at once; also for damaged files of any kind.
+        With every reason at once; also for damaged files of any kind. Each reader turns the
+        errors its parser documents into one: any other exception is a bug of ours.
     """
     path = _table_among_pictures(Path(path))
     shown = path.with_name(Path(name).name) if name and Path(name).name else path
@@ -96,14 +97,10 @@ def read(
                 with unpacked(path, shown.name) as inner:
                     result = _read(inner, inner, _head(inner), mapping)
         return _with_original(result, path.absolute(), shown.name, stamp)
-    except PlainError:
-        raise
     except OSError as error:
         refuse("the file cannot be read", "Check the path and its rights.", value=error.strerror)
     except MemoryError:
         refuse("the file does not fit into memory", "Split it, or drop columns.", value=shown.name)
-    except Exception as error:  # a damaged file can break a parser in any way
-        raise _damaged(error) from error
 
 
 def with_votes(result: ReadResult, votes: Path | str) -> ReadResult:
@@ -187,9 +184,7 @@ def write(
                 note = {"note": writer.note} if writer.note else {}
                 _write_record(folder, path.name, {**record, **note})
                 failpoint("export.recorded")
-    except PlainError:
-        raise
-    except Exception as error:
+    except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = "Nothing was written. Check the folder, the free space and the names."
         raise ExportError(f"{path.name} cannot be written.", str(reason), hint) from error
@@ -325,13 +320,6 @@ def _refuse_pickle(head: bytes, path: Path) -> None:
     if is_pickle or path.name.lower().endswith(PICKLES):
         fix = "Save the data as Parquet, CSV or npz: a pickle can run any code when opened."
         refuse("pickle files are never opened", fix, value=path.name)
-
-
-def _damaged(error: Exception) -> DatasetError:
-    detail = " ".join(str(error).split())[:200]
-    found = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
-    fix = "Write it again from its source: it is damaged, cut off, or of another format."
-    return DatasetError([Problem("the file cannot be understood", fix, True, value=found)])
 
 
 class Writer(NamedTuple):

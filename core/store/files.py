@@ -9,7 +9,10 @@ import io
 import json
 import os
 import shutil
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -153,8 +156,15 @@ def _telling_damage(path: Path) -> Iterator[None]:
     except PermissionError as error:
         hint = "Check that the file is yours to read."
         raise StoreError("This file cannot be read.", str(path), hint) from error
-    except Exception as error:  # damaged bytes make the parsers raise almost anything
+    except _BAD_BYTES as error:
         raise damaged(path, str(error)) from error
+
+
+# What NumPy, zipfile and json raise on damaged bytes; NumPy parses headers as Python literals.
+_BAD_BYTES = (
+    *(OSError, EOFError, ValueError, LookupError, RuntimeError, MemoryError, OverflowError),
+    *(TypeError, SyntaxError, tokenize.TokenError, struct.error, zlib.error, zipfile.BadZipFile),
+)
 
 
 def damaged(path: Path, why: str) -> StoreError:

@@ -3,8 +3,10 @@
 Used by the format tests with some mutations each; `python tests/unit/fuzzing.py 2000` does many.
 """
 
+import csv
 import gzip
 import io
+import json
 import random
 import sys
 import tempfile
@@ -13,8 +15,16 @@ import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 HUGE = (b"99999999999999999999", b"-1", b"1e999", b"NaN", b"0x7f", b"\x00", b"[" * 2000, b'"')
+# Values of another kind than a reader expects, for cells and anywhere in JSON.
+ODD_VALUES = (
+    *(None, True, False, 0, -1, 1.5, 1e308, float("inf"), 10**400, 2**63, -(2**70)),
+    *("", "NaN", "NA", "a|b", "[1, 2", "{}", "=1+1", "\ud800", "\0", "9" * 500, "[" * 300),
+    *([], {}, [[]], [None], [1e999], ["x", 1, None, {}], {"": ""}, {"choices": None}),
+    *({"a": {"b": [1]}}, {"size": -1}, {"labels": {"x": 1}}, {"x": "yes", "y": 2}),
+)
 MAX_SECONDS = 10
 
 Mutation = Callable[[random.Random, bytearray], None]
@@ -66,10 +76,68 @@ MUTATIONS: tuple[Mutation, ...] = (
 )
 
 
+def parsed_text(data: bytes) -> tuple[Any, Callable[[Any], str]] | None:
+    """Return the values of a JSON, JSON Lines or CSV file and what writes them; none of others."""
+    try:
+        text = data.decode()
+        return json.loads(text), json.dumps
+    except UnicodeDecodeError:
+        return None
+    except ValueError:
+        pass
+    try:
+        return [*map(json.loads, text.splitlines())], lambda rows: "\n".join(map(json.dumps, rows))
+    except ValueError:
+        separator = "\t" if "\t" in text[:2000] else ","
+        return [*csv.reader(io.StringIO(text), delimiter=separator)], csv_writer(separator)
+
+
+def csv_writer(separator: str) -> Callable[[Any], str]:
+    def written(rows: Any) -> str:
+        file = io.StringIO()
+        writer = csv.writer(file, delimiter=separator)
+        for row in rows if isinstance(rows, list) else [rows]:
+            cells = row if isinstance(row, list) else [row]
+            writer.writerow([one if isinstance(one, str) else json.dumps(one) for one in cells])
+        return file.getvalue()
+
+    return written
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Give every list or object within a value, with each of its keys."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from places(value[key])
+
+
+def with_odd_values(rng: random.Random, data: bytes) -> bytes | None:
+    """Return a file that can be parsed, with some values replaced or left out; none if binary."""
+    found = parsed_text(data)
+    if found is None or not isinstance(found[0], dict | list):
+        return None
+    values, write = found
+    for _ in range(rng.choice((1, 1, 2, 5))):
+        holders = [*places(values)]
+        if not holders:
+            break
+        holder, key = rng.choice(holders)
+        if rng.random() < 0.1:
+            del holder[key]
+        else:
+            holder[key] = json.loads(json.dumps(rng.choice(ODD_VALUES)))
+    return write(values).encode("utf-8", "surrogatepass")
+
+
 def mutations(data: bytes, n: int, seed: int = 0) -> Iterator[bytes]:
-    """Give n damaged copies of a file."""
+    """Give n damaged copies of a file; a third of those of text can still be parsed."""
     rng = random.Random(seed)
-    for _ in range(n):
+    for i in range(n):
+        odd = with_odd_values(rng, data) if i % 3 == 0 else None
+        if odd is not None:
+            yield odd
+            continue
         damaged = bytearray(data)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
             if damaged:

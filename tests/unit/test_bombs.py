@@ -4,6 +4,7 @@ The whole collection, up to ten megabytes each, is `tests/hammer/test_bombs.py`.
 """
 
 import gzip
+import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -198,3 +199,15 @@ FOUND = {  # by fuzzing: each once ended in an exception that was not a refusal
 def test_what_fuzzing_found_is_refused_by_its_reader(name, tmp_path):
     FOUND[name](tmp_path / name)
     assert refusal(tmp_path / name)
+
+
+def test_half_a_character_in_json_is_told_and_read(tmp_path):
+    tasks = [{"id": i, "data": {"text": f"word {i} \ud800"}} for i in range(4)]
+    for task in tasks:
+        task["annotations"] = [
+            {"result": [{"type": "choices", "from_name": "c", "value": {"choices": ["a"]}}]}
+        ]
+    (tmp_path / "a.json").write_text(json.dumps(tasks))
+    result = read(tmp_path / "a.json")
+    assert result.dataset.display["text"][0] == "word 0 ?"
+    assert any("whole characters" in problem.rule for problem in result.problems)

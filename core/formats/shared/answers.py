@@ -9,6 +9,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -287,7 +288,7 @@ def _counted(
     for label, count in cell.items():
         if count is None:
             continue
-        if not isinstance(count, int | float) or count != int(count) or count < 0:
+        if not isinstance(count, int | float) or not 0 <= count < inf or count != int(count):
             raise ValueError("not a count")
         said += [label] * min(int(count), MAX_SEATS + 1)
         if len(said) > MAX_SEATS:

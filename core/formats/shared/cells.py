@@ -100,8 +100,12 @@ def parse_numbers(cell: Any) -> npt.NDArray[np.float32]:
     """
     if isinstance(cell, str):
         cell = cell.strip().strip("[]()").replace(",", " ").split()
+    try:
+        numbers = np.array([] if cell is None else cell, np.float64)
+    except (TypeError, OverflowError) as error:  # NumPy on an object, and on a number too long
+        raise ValueError(str(error)) from None
     with np.errstate(over="ignore"):
-        return np.array([] if cell is None else cell, np.float64).astype(np.float32)
+        return numbers.astype(np.float32)
 
 
 def _names_of(cell: Any) -> list[str]:

@@ -195,7 +195,7 @@ def _fits(texts: pa.Array, kind: pa.DataType, decimal: str) -> bool:
     texts = pc.replace_substring(texts, decimal, ".") if decimal == "," else texts
     try:
         typed = _typed(texts, kind, ".")
-    except (pa.ArrowException, TypeError, ValueError, RecursionError):
+    except (pa.ArrowException, ValueError, RecursionError):  # pyarrow and json on other text
         return False
     if pa.types.is_list(kind):
         return True

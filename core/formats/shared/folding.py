@@ -243,7 +243,7 @@ class _Folding:
             who = next(beside, None)
             try:
                 found = list(answers_of(cell, str(mapping.answers), self.names, who, i))
-            except (ValueError, TypeError, AttributeError) as error:
+            except ValueError as error:
                 rule = f"a cell must hold answers ({mapping.answers}): {error}"
                 fix = "Correct it, or state `answers` in the mapping (--mapping)."
                 self.findings.add(rule, fix, fatal=True, row=i + 1, column=column, value=cell)

@@ -21,7 +21,7 @@ def load_json(path: Path, findings: Findings) -> Any:
     raw = path.read_bytes()
     check_size(_parsed_size(raw), "parsed JSON")
     try:
-        return json.loads(decoded(raw, findings))
+        return _without_surrogates(json.loads(decoded(raw, findings)), raw, findings)
     except RecursionError:
         refuse("JSON may be nested a few levels deep only", "Check how the file was made.")
     except json.JSONDecodeError as error:
@@ -29,6 +29,18 @@ def load_json(path: Path, findings: Findings) -> Any:
         refuse(f"the file must be JSON: {error.msg}", fix, row=error.lineno, column=error.colno)
     except ValueError as error:
         refuse("numbers in JSON must be of ordinary length", "Correct the number.", value=error)
+
+
+def _without_surrogates(value: Any, raw: bytes, findings: Findings) -> Any:
+    """Return the value with halves of characters (`\\ud800` alone) replaced: they are no text."""
+    if b"\\ud" not in raw and b"\\uD" not in raw:
+        return value
+    text = json.dumps(value, ensure_ascii=False)
+    kept = text.encode("utf-8", "replace")
+    if kept == text.encode("utf-8", "surrogatepass"):
+        return value
+    findings.add("text must be whole characters; others are read as ?", "Check its encoding.")
+    return json.loads(kept)
 
 
 def _parsed_size(raw: bytes) -> int:
@@ -94,7 +106,7 @@ def _sparse_features(rows: Sequence[Mapping[str, Any]]) -> sp.csr_array:
     indptr = np.cumsum([0, *(len(indices) for indices, _ in parts)])
     indices = [index for row, _ in parts for index in row]
     values = _numbers([value for _, row in parts for value in row])
-    return checked_csr(values, _integers(indices), indptr, [len(rows), sizes.pop()])
+    return checked_csr(values, indices, indptr, [len(rows), sizes.pop()])
 
 
 def _list(row: Mapping[str, Any], key: str) -> list[Any]:
@@ -109,7 +121,3 @@ def _numbers(values: Any) -> Any:
         return as_float32(values)
     except (TypeError, ValueError, OverflowError):
         refuse("features must be numbers", "Encode text and missing values first.")
-
-
-def _integers(values: list[Any]) -> Any:
-    return np.asarray(values) if values else np.empty(0, np.int64)

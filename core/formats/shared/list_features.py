@@ -73,7 +73,7 @@ def _number_row(cell: Any, i: int, name: str, findings: Findings) -> npt.NDArray
         row = parse_numbers(cell)
         if row.ndim == 1:
             return row
-    except (ValueError, TypeError, OverflowError):
+    except ValueError:
         pass
     rule, fix = "a cell must hold a list of numbers", "Correct it, e.g. [0.5, 1.0]."
     findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, takewhile
+from math import inf
 from typing import Any
 
 from core.formats.shared.answers import (
@@ -152,7 +153,7 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
     if {*LABEL_KEYS} & {key.casefold() for key in keys} and _are_objects(cells):
         return "objects"
     if all(type(value) in (int, float) for value in values) and not are_people:
-        whole = all(value == int(value) and value >= 0 for value in values if value == value)
+        whole = all(0 <= value < inf and value == int(value) for value in values if value == value)
         return "counts" if whole and max(values) > 1 else None
     kinds = (str, int, list, dict, bool)
     return "by_source" if all(isinstance(value, kinds) for value in values) else None

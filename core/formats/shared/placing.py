@@ -100,10 +100,12 @@ def _recorded(path: Path) -> dict[str, str]:
     """Return the checksums of the files that the record beside `path` names; none without one."""
     try:
         record = json.loads(record_of(path).read_bytes())
-        files = record["files"] if record["file"] == path.name else {}
-        return {str(name): str(digest) for name, digest in files.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}  # also of an earlier version, whose records did not name files
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(record, dict) or record.get("file") != path.name:
+        return {}
+    files = record.get("files")  # an earlier version's records did not name them
+    return {name: str(digest) for name, digest in files.items()} if isinstance(files, dict) else {}
 
 
 def checksums(folder: Path) -> dict[str, str]:

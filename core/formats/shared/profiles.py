@@ -284,10 +284,15 @@ def _kind(values: Sequence[Any]) -> Kind:
 
 
 def _are_nearly_all_numbers(texts: Sequence[str]) -> bool:
-    """Whether a column is meant to hold numbers; a few wrong cells shall be told, not hidden."""
+    """Whether a column is meant to hold numbers; a few wrong cells shall be told, not hidden.
+
+    Words for a missing number alone are no numbers.
+    """
     other = (text for text in texts if parse_number(text) is None)
     allowed = int((1 - NEARLY_ALL) * len(texts) + 1e-9)
-    return bool(texts) and next(islice(other, allowed, None), None) is None
+    if next(islice(other, allowed, None), None) is not None:
+        return False
+    return any(number == number for text in texts if (number := parse_number(text)) is not None)
 
 
 def _hold_numbers(texts: Sequence[str]) -> bool:

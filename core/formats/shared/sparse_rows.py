@@ -57,7 +57,10 @@ def _pair(shape: Any) -> tuple[int, int]:
 
 
 def _vector(given: Any, what: str, kinds: str) -> npt.NDArray[Any]:
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        refuse(f"{what} must be a list of numbers", DAMAGED, value=given)
     if array.size == 0 and array.dtype.kind == "f":
         array = array.astype(np.int64)  # an empty list has no type of its own
     if array.ndim != 1 or array.dtype.kind not in kinds:

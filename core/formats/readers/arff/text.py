@@ -179,7 +179,7 @@ class _Rows:
         columns, cells = self._split(number, line)
         try:
             numbers = [self.decoders[j](cell) for j, cell in zip(columns, cells, strict=True)]
-        except (ValueError, KeyError, TypeError):
+        except _NOT_A_VALUE:
             self._report(number, columns, cells)
             return
         self._store(columns, numbers)
@@ -234,7 +234,7 @@ class _Rows:
             name = self.attributes[j].name
             try:
                 self.decoders[j](cell)
-            except (ValueError, KeyError, TypeError):
+            except _NOT_A_VALUE:
                 if cell is None:
                     rule, fix = "a value is missing", "Fill it in, or drop the row."
                 elif self.attributes[j].values is None:
@@ -262,6 +262,10 @@ class _Rows:
         numbers.sum_duplicates()  # sorts; nothing occurs twice
         numbers.eliminate_zeros()
         return numbers
+
+
+_NOT_A_VALUE = (ValueError, KeyError, TypeError)
+"""What `float` and the dictionary of an attribute's values raise on any other cell."""
 
 
 def _decoder(attribute: Attribute) -> Callable[[Any], float]:

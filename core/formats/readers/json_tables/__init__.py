@@ -6,6 +6,7 @@ several kinds are kept as text.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -297,16 +298,14 @@ def _check_columns(columns: Mapping[str, Any], n_rows: int) -> None:
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
-    try:
-        fields: set[str] = set()
-        if {dict, list} & {*map(type, values)}:
-            for value in values:
-                _collect_fields(value, fields)
-        if len(fields) > MAX_FIELDS:  # each would become a column as long as the table
-            raise ValueError("objects of many kinds")
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError):
-        return pa.array([_text(value) for value in values], pa.string())
+    fields: set[str] = set()
+    if {dict, list} & {*map(type, values)}:
+        for value in values:
+            _collect_fields(value, fields)
+    if len(fields) <= MAX_FIELDS:  # each would become a column as long as the table
+        with suppress(pa.ArrowException, OverflowError, UnicodeError):  # values of many kinds
+            return pa.array(values)
+    return pa.array([_text(value) for value in values], pa.string())
 
 
 def _collect_fields(value: Any, fields: set[str]) -> None:

@@ -116,9 +116,11 @@ def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
         )
     except subprocess.TimeoutExpired:
         refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
+    reason = child.stderr.decode("utf-8", "replace").strip()
     if child.returncode == 3:
-        reason = child.stderr.decode("utf-8", "replace").strip()
         refuse(f"the .mat file cannot be read: {reason[-300:]}", DAMAGED)
+    if child.returncode == 1:
+        raise RuntimeError(f"the decoder of .mat files failed:\n{reason}")
     if child.returncode != 0:
         refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
 

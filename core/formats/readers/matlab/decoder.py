@@ -6,12 +6,13 @@ scipy and HDF5 parse strangers' bytes in C, and a damaged file can crash them or
 without end. Here that ends a child with a memory limit, not the program. BYTES is what the named
 variables may unpack to. Only numbers, logicals,
 text, cells of text and sparse matrices come out; objects and functions never do. Exit code 3 means
-refused, with the reason as one line on standard error.
+refused, with the reason as one line on standard error; 1 with a traceback is a bug of this program.
 """
 
 import os
 import sys
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,20 @@ class RefusedError(Exception):
     """The file cannot be used, for the reason given."""
 
 
+# What scipy and h5py raise on damaged files, and NumPy on the numbers in them.
+BAD_FILE = (
+    RefusedError,
+    OSError,
+    EOFError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+    zlib.error,
+)
+
+
 class Budget:
     """Bytes that may still be unpacked."""
 
@@ -49,7 +64,7 @@ def main(source: str, target: str, limit: str, *wanted: str) -> int:
     limit_memory(BASE_MEMORY + 3 * int(limit))
     try:
         convert(Path(source), Path(target), wanted, Budget(int(limit)))
-    except Exception as error:  # the decoder's whole purpose: any failure is one line and a code
+    except BAD_FILE as error:
         print(" ".join(str(error).split())[:300] or type(error).__name__, file=sys.stderr)
         return 3
     return 0
@@ -95,19 +110,27 @@ def product(shape: Any) -> int:
 
 def decode_v5(path: Path, wanted: tuple[str, ...], budget: Budget) -> Arrays:
     """Return the wanted variables of a version 4, 5, 6 or 7 file."""
-    from scipy.io import loadmat, whosmat
-
-    listed = whosmat(str(path), appendmat=False)
+    listed = by_scipy("whosmat", path)
     usable = [(n, shape, kind) for n, shape, kind in listed if n in wanted and kind in KINDS]
     # A sparse matrix stores far less than its shape; its real sizes are checked when it is there.
     for _, shape, kind in usable:
         budget.take(0 if kind == "sparse" else 8 * product(shape))
     names = [name for name, _, _ in usable]
-    values = loadmat(str(path), appendmat=False, variable_names=names) if names else {}
+    values = by_scipy("loadmat", path, variable_names=names) if names else {}
     arrays: Arrays = {}
     for name in names:
         arrays |= plain_arrays(name, values[name])
     return arrays
+
+
+def by_scipy(function: str, path: Path, **options: Any) -> Any:
+    """Call a reader of scipy, which also raises what looks like a bug on damaged files."""
+    import scipy.io
+
+    try:
+        return getattr(scipy.io, function)(str(path), appendmat=False, **options)
+    except (scipy.io.matlab.MatReadError, TypeError, AttributeError, NameError) as error:
+        raise RefusedError(str(error)) from None
 
 
 def plain_arrays(name: str, value: Any) -> Arrays:
