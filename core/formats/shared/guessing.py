@@ -293,7 +293,10 @@ def _set_like_text(roles: Roles) -> bool:
     texts = [one for one in roles.free.values() if one.kind == "text"]
     for one in [one for one in texts if not one.is_outcome and not one.is_truth]:
         if all(str(value).strip()[:1] == "[" for value in one.values):
-            names = {name for value in one.values for name in parse_names(value, None)}
+            try:
+                names = {name for value in one.values for name in parse_names(value, None)}
+            except ValueError:  # lists of something else
+                continue
             if len(names) < len(one.values) / 2:
                 return _take_set(roles, one, f"lists of few names fill {one.name!r}")
             continue

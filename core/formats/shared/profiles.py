@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from itertools import islice
 from typing import Any, Literal
 
@@ -118,7 +119,7 @@ class Profile:
             return False
         known = set(self.values)
         return len(known) <= MAX_CLASSES and all(
-            isinstance(one, int | float) and one == int(one) and one >= -1 for one in known
+            isinstance(one, int | float) and -1 <= one < inf and one == int(one) for one in known
         )
 
     @property

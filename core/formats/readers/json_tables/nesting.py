@@ -49,10 +49,21 @@ def keyed_records(document: Mapping[str, Any]) -> tuple[str, list[Record]]:
     ]
 
 
+COCO = ("images", "annotations", "categories")
+
+
 def is_coco(document: Mapping[str, Any]) -> bool:
     """Whether a document lists images, annotations of them, and categories, as COCO has it."""
-    lists = (document.get(name) for name in ("images", "annotations", "categories"))
-    return all(isinstance(one, list) and one and isinstance(one[0], dict) for one in lists)
+    lists = (document.get(name) for name in COCO)
+    if not all(isinstance(one, list) and one for one in lists):
+        return False
+    members = chain.from_iterable(document[name] for name in COCO)
+    return all(isinstance(one, dict) and _has_plain_ids(one) for one in members)
+
+
+def _has_plain_ids(one: Mapping[str, Any]) -> bool:
+    ids = (one.get(key) for key in ("id", "image_id", "category_id"))
+    return not any(isinstance(value, list | dict) for value in ids)
 
 
 def coco_records(document: Mapping[str, Any]) -> list[Record]:
