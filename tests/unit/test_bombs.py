@@ -210,4 +210,4 @@ def test_half_a_character_in_json_is_told_and_read(tmp_path):
     (tmp_path / "a.json").write_text(json.dumps(tasks))
     result = read(tmp_path / "a.json")
     assert result.dataset.display["text"][0] == "word 0 ?"
-    assert any("whole characters" in problem.rule for problem in result.problems)
+    assert any("whole characters" in str(problem) for problem in result.problems)

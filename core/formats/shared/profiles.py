@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import inf
 from itertools import islice
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
