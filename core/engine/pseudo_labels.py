@@ -80,14 +80,13 @@ class PseudoLabels:
         propagates = self._config.disambiguation == "alternating"
         if propagates:
             raw = self._propagate(Y_hat)
-            Z = self._balanced(raw)
         if self._config.members > 1:
             confidence = self._calibrated(Y_hat, raw, _QUICK_ROUNDS)
         else:
-            confidence = (
-                self._propagator.confidence(raw, self._Y) if propagates else Y_hat * self._Y
-            )
+            own = Y_hat * self._Y
+            confidence = self._propagator.confidence(raw, self._Y) if propagates else own
         objective = self._propagator.objective(raw, self._Y, Y_hat)
+        Z = self._balanced(raw) if propagates else Z
         return Z.to(self._out), confidence.to(self._out), objective
 
     def calibrated(self, Y_hat: Tensor, *, targets: bool = False) -> Tensor:

@@ -1,0 +1,146 @@
+"""The engine on the devices a machine has, and on a GPU of which only shapes are computed."""
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.ensemble import Ensemble
+from core.engine.graphs import build_instance_graph
+from core.engine.network import LOSSES, Network
+from core.engine.trainer import PlainTrainer
+
+RNG = np.random.default_rng(0)
+N, D, L = 96, 6, 4
+DEVICES = [
+    name
+    for name, there in (
+        ("cpu", True),
+        ("cuda", torch.cuda.is_available()),
+        ("mps", torch.backends.mps.is_available()),
+    )
+    if there
+]
+
+
+class Rows:
+    """Feature rows in memory, as the networks take them."""
+
+    def __init__(self, X):
+        self._X = X
+
+    def __len__(self):
+        return len(self._X)
+
+    def rows(self, at):
+        return self._X[at]
+
+
+class ToHost(TorchDispatchMode):
+    """Counts what waits for a device: numbers read from it, and copies to the host."""
+
+    count = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        moved = isinstance(out, torch.Tensor) and any(
+            isinstance(one, torch.Tensor) and one.device != out.device for one in args
+        )
+        self.count += func is torch.ops.aten._local_scalar_dense.default or moved
+        return out
+
+
+class Slices(TorchFunctionMode):
+    """Slices by operators: Tensor.__getitem__ asks for a driver, which a CPU build has not."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.Tensor.__getitem__:
+            return self._part(*args)
+        if func is torch.Tensor.__setitem__:
+            return torch.ops.aten.copy_.default(self._part(*args[:2]), args[2])
+        return func(*args, **(kwargs or {}))
+
+    def _part(self, tensor, index):
+        dim = 0
+        for one in index if isinstance(index, tuple) else (index,):
+            if isinstance(one, slice):
+                start, stop, _ = one.indices(tensor.shape[dim])
+                tensor, dim = tensor.narrow(dim, start, stop - start), dim + 1
+            else:
+                tensor = tensor.select(dim, one)
+        return tensor
+
+
+def on_fake_cuda(model):
+    """Give a model of the CPU weights that claim to be on a GPU: only shapes and devices remain.
+
+    Generators and what depends on values (random order, folds) cannot be there; they stay behind.
+    """
+    for name, value in list(vars(model).items()):
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            setattr(model, name, torch.empty(value.shape, device="cuda"))
+    model._device = torch.device("cuda")
+    return model
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_dense_steps_of_both_presets_stay_on_a_gpu(loss):
+    paper, studio = (PlainConfig.preset(name, loss=loss) for name in ("paper", "studio"))
+    network = Network(D, L, paper, torch.device("cpu"))
+    networks = Ensemble(N, D, torch.full((L,), 0.3), studio, torch.device("cpu"))
+    with FakeTensorMode(), Slices(), ToHost() as seen:
+        on_fake_cuda(network)
+        on_fake_cuda(networks)
+        X, Z = torch.empty(N, D + 1, device="cuda"), torch.empty(N, L, device="cuda")
+        network._descend(iter([(X[:32], Z[:32]), (X[32:48], Z[32:48])]))
+        stacked = (studio.members, 8, -1)
+        networks._gradient(X[: 8 * 5].view(*stacked), Z[: 8 * 5].view(*stacked))
+        for model in (network, networks):
+            out = model.predict(Rows(X))
+            assert out.device.type == "cuda"
+            assert out.shape == (N, L)
+            assert model._loss.value(out, Z).device.type == "cuda"
+        with pytest.raises(RuntimeError, match="device"):  # the check itself can fail
+            network.predict(Rows(torch.empty(N, D + 1)))
+    assert seen.count == 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_pass_of_many_batches_reads_one_number_from_the_device(device):
+    config = PlainConfig.preset("studio", batch_size=8)
+    X = Rows(torch.rand(N, D + 1, device=device))
+    Z = torch.rand(N, L, device=device)
+    networks = Ensemble(N, D, torch.full((L,), 0.3), config, torch.device(device))
+    with ToHost() as seen:
+        networks.train_epoch(X, Z)
+    assert seen.count <= 1
+    with ToHost() as seen:
+        Z.sum().item()
+    assert seen.count == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("preset", ["paper", "studio"])
+def test_a_training_says_the_same_on_every_device(preset, device):
+    X = RNG.standard_normal((N, D)).astype(np.float32)
+    Y = (RNG.random((N, L)) < 0.5).astype(np.uint8)
+    found = []
+    for name in ("cpu", device):
+        trainer = PlainTrainer(PlainConfig.preset(preset, epochs=1, device=name))
+        assert [event.kind for event in trainer.epochs(CandidateDataset(X, Y))][-1] == "run_ended"
+        assert np.isfinite(trainer.confidences).all()
+        found.append(trainer.instance_graph.affinity.toarray())
+    assert np.allclose(*found, atol=1e-5)  # random orders differ by device, graphs do not
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_cells_are_searched_on_every_device(device):
+    X = RNG.standard_normal((1500, 16)).astype(np.float32)
+    here = build_instance_graph(X, k=5, search="cells", device=device)
+    assert np.allclose(
+        here.affinity.sum(), build_instance_graph(X, k=5, search="cells").affinity.sum(), rtol=1e-3
+    )
