@@ -182,7 +182,9 @@ def test_scale_tells_exponents_and_where_they_lead():
     powers = scale.exponents(growth)
     assert all(powers[stage] == pytest.approx(1.5) for stage in (*scale.STAGES, "total"))
     far = scale.extrapolate(growth, 10**6, nodes=4)
-    assert far["hours"] == pytest.approx(len(scale.STAGES) * 10**9 / 3600)
+    others = (len(scale.STAGES) - 1) * 10**9 / 3600
+    assert far["hours"] == pytest.approx(others + far["graph_hours"])
+    assert far["graph_hours"] > 800**1.5 * 10**6 / 800 / 3600  # more cells for every row
     assert far["peak_gb"] == pytest.approx(2)
     assert far["moved_gb"] == pytest.approx(2 * 4 * 10**6 * 50 * 3 / 4 / 1e9)
     result = {"growth": growth, "exponents": powers, "farther": [far]}
