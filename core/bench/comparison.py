@@ -153,7 +153,7 @@ class Comparison:
         rows += [
             [name, f"{a:.1f}", f"{b:.1f}"] for name, a, b in zip(PAPER_METHODS, *ranks, strict=True)
         ]
-        return [(f"Mean ranks by average precision, {len(cases)} cases of the paper", rows)]
+        return [(f"Mean ranks by average precision; cases of the paper: {len(cases)}", rows)]
 
     def _case(self, case: Case) -> Rows:
         rows = [["method", *(title for title, _ in MEASURES.values()), "paper: RL / AP / HL"]]

@@ -26,6 +26,7 @@ class CurvePoints(NamedTuple):
     """Some measures by the values of a setting, or by epoch."""
 
     title: str
+    along: str
     x: list[str]
     lines: dict[str, list[float]]
 
@@ -68,7 +69,11 @@ def critical_figure(points: CriticalPoints) -> go.Figure:
     figure.update_layout(showlegend=False, height=ROW * n + 150, margin={"l": 20, "r": 20, "t": 10})
     room = 2.6 + 6 / n  # for the names, in ranks
     figure.update_xaxes(
-        range=[1 - room, n + room], tickvals=list(range(1, n + 1)), side="top", showgrid=False
+        range=[1 - room, n + room],
+        tickvals=list(range(1, n + 1)),
+        side="top",
+        showgrid=False,
+        zeroline=False,
     )
     figure.update_yaxes(visible=False)
     return figure
@@ -104,7 +109,7 @@ def sensitivity_points(results: Sequence[Mapping[str, Any]]) -> list[CurvePoints
             "test average precision": [one["average_precision"] for one in own],
             "AUC of confidences": [one["auc"] for one in own],
         }
-        found.append(CurvePoints(f"{key[1]} on {key[0]}", x, lines))
+        found.append(CurvePoints(f"{key[1]} on {key[0]}", key[1], x, lines))
     return found
 
 
@@ -117,9 +122,8 @@ def convergence_points(found: Mapping[str, Mapping[str, Sequence[float]]]) -> li
             for title, values in lines.items()
         }
         n = max(map(len, lines.values()), default=0)
-        curves.append(
-            CurvePoints(f"Convergence on {name}", list(map(str, range(1, n + 1))), relative)
-        )
+        epochs = list(map(str, range(1, n + 1)))
+        curves.append(CurvePoints(f"Convergence on {name}", "epoch", epochs, relative))
     return curves
 
 
@@ -129,5 +133,5 @@ def curve_figure(points: CurvePoints) -> go.Figure:
     for title, values in points.lines.items():
         figure.add_scatter(x=points.x, y=values, name=title, mode="lines+markers")
     figure.update_layout(height=HEIGHT, margin={"t": 10})
-    figure.update_xaxes(type="category", title=points.title.split(" on ")[0])
+    figure.update_xaxes(type="category", title=points.along)
     return figure

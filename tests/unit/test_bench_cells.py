@@ -11,13 +11,21 @@ from typer.testing import CliRunner
 from core.bench import cells
 from core.bench.comparison import PAPER, PAPER_METHODS, Comparison
 from core.bench.data import clusters, find_sets
+from core.bench.tuning import convergence
 from core.cli import app
 from core.cli.compare import chosen_methods
 from core.cli.screen import Reports
+from core.engine.config import PlainConfig
 from core.errors import PlainError
 from core.methods import METHODS
 from plain_app import method_report
-from plain_app.charts.methods import critical_figure, critical_points
+from plain_app.charts.methods import (
+    convergence_points,
+    critical_figure,
+    critical_points,
+    curve_figure,
+    sensitivity_points,
+)
 
 
 @pytest.fixture
@@ -199,3 +207,22 @@ def test_methods_that_cannot_be_told_apart_are_joined():
     assert points.names == ["b", "c", "d", "a"]
     assert points.groups == [(1.0, 1.5), (1.5, 2.6)]
     assert critical_figure(points).data
+
+
+def test_curves_have_what_they_run_along():
+    found = [
+        {"set": "one", "setting": "k", "value": k, "average_precision": 0.5, "auc": 0.6}
+        for k in (5, None)
+    ]
+    (points,) = sensitivity_points(found)
+    assert (points.along, points.x) == ("k", ["5", "∞"])
+    (points,) = convergence_points({"one": {"objective": [4.0, 2.0, 1.0]}})
+    assert points.lines == {"objective": [1.0, 0.5, 0.25]}
+    assert len(curve_figure(points).data) == 1
+
+
+def test_training_converges_on_a_made_set():
+    base = PlainConfig(epochs=4)
+    (lines,) = convergence([clusters(60, 6, 4, 0)], 1, base).values()
+    assert len(lines["objective"]) == 4
+    assert lines["objective"][-1] < lines["objective"][0]
