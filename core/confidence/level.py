@@ -326,12 +326,13 @@ class OfferCurve:
         of_a = (1 - e) * (1 - tau) * _student_density(x)
         of_e = 1 - p - tau * (1 - self.frequency) / (1 - e) * (true < self.frequency)
         # What q gains by b, t and h.
-        of = (of_a * self._u, (1 - e) * (true - g) * tau * (1 - tau), of_e * e * (1 - share))
+        parts = (of_a * self._u, (1 - e) * (true - g) * tau * (1 - tau), of_e * e * (1 - share))
+        of = np.stack(parts).reshape(3, -1)
         off = a - a.mean()
         alpha, beta = _HIDDEN
         value += 0.5 * (off**2).sum() / _LABEL_SD**2
         value -= (alpha - 1) * np.log(tau) + (beta - 1) * np.log1p(-tau)
-        shared = np.array([(by_q * one).sum() for one in of])
+        shared = of @ by_q.ravel()
         shared[1] += (alpha - 1) * (1 - tau) - (beta - 1) * tau
         if expected is not None:
             value -= _log_prior(self.share_false(e), expected)
@@ -340,12 +341,12 @@ class OfferCurve:
             slope -= _log_prior(self.share_false(e), expected)
             shared[2] += slope / step * e * (1 - share)
         own = (by_q * of_a).sum(axis=0) - off / _LABEL_SD**2
-        weighted = [weight * one for one in of]
-        corner = np.array([[(one * other).sum() for other in of] for one in weighted])
+        weighted = of * weight.ravel()
+        corner = weighted @ of.T
         corner[1, 1] += (alpha + beta - 2) * tau * (1 - tau)
         arrow = _Arrow(
             (weight * of_a**2).sum(axis=0) + 1 / _LABEL_SD**2,
-            np.stack([(one * of_a).sum(axis=0) for one in weighted]),
+            (weighted.reshape(3, *of_a.shape) * of_a).sum(axis=1),
             corner,
         )
         return float(value), -np.concatenate([own, shared]), arrow

@@ -102,9 +102,9 @@ class Readings:
             for e, odds in enumerate(chance):
                 false = (1 - 1 / (1 + odds + moved)).mean(axis=1)  # falls with the shift
                 shifts[e, k] = np.interp(-shares[e, k], -false, _STEPS)
-            for at, shift in enumerate(shifts[:, k].T):
-                p = 1 / (1 + chance[:, few] + np.exp(-shift[:, None]) * like[few])
-                cuts[k, at] = _worth(levels @ p)
+            shift = np.exp(-shifts[:, k, :, None])
+            p = 1 / (1 + chance[:, None, few] + shift * like[few])  # (E, U, cells)
+            cuts[k] = _worth(np.tensordot(levels, p, axes=1))
         weights = levels[:, None, None] * np.full((len(_SHARPNESS), 1), 1 / len(_SHARPNESS)) * prior
         if expected is not None:
             weights = weights * np.exp(_log_expected(shares, expected))
@@ -174,12 +174,16 @@ def worth_keeping(p: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(p >= _worth(p))
 
 
-def _worth(p: Floats) -> float:
-    """Return the probability from which keeping raises the expected F1: half of the largest."""
-    if not len(p):
-        return 0.5
-    right = np.cumsum(np.sort(p)[::-1])
-    return float((right / (np.arange(1, len(p) + 1) + right[-1])).max())
+def _worth(p: Floats) -> Floats:
+    """Return the probability from which keeping raises the expected F1: half of the largest.
+
+    For each row of probabilities.
+    """
+    if not p.shape[-1]:
+        return np.full(p.shape[:-1], 0.5)
+    right = np.cumsum(np.sort(p)[..., ::-1], axis=-1)
+    n = np.arange(1, p.shape[-1] + 1)
+    return np.asarray((right / (n + right[..., -1:])).max(axis=-1))
 
 
 def _log_expected(shares: Floats, expected: tuple[float, float]) -> Floats:
