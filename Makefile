@@ -11,6 +11,12 @@ app: compiled
 test: lint javascript
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
+# While one works: lint, types, and unit tests that need no browser, server, process or training.
+SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis
+quick: lint javascript
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/test_docs.py \
+		$$(grep -LE '$(SLOW)' tests/unit/test_*.py)
+
 lint: compiled
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -59,3 +59,50 @@ def test_axe_finds_nothing_serious(serve, open_page, finished, axe, dark):
         go_to(page, title)
         found += [(title, *one) for one in page.evaluate(FIND)]
     assert found == []
+
+
+FOCUSED = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  const text = one?.textContent ?? "";
+  return `${one?.tagName} ${text.length < 100 ? text : ""} ${one?.getAttribute("aria-label")}`;
+}"""
+MAX_TABS = 80
+# Of each page: what Tab comes to, the key that uses it, and what is there afterwards.
+CONTROLS = {
+    "Data": ("Train on it", "Enter", ".st-key-train-start, .st-key-train-bar"),
+    "Train": ("Curves", "ArrowRight Space", ".st-key-train-evolution"),
+    "Explore": ("Next", "Enter", ".st-key-explore-card"),
+    "Review": ("Keys", "Enter", '[data-part="panel"]:not([hidden])'),
+    "Tune": ("α", "ArrowRight", ".moved"),
+    "Export": ("Download", "", ""),
+}
+
+
+def tab_to(page, text: str, tag: str = "") -> None:
+    """Press Tab until something with this text or name has the focus."""
+    seen = []
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(FOCUSED).strip())
+        if seen[-1].startswith(tag) and text in seen[-1]:
+            return
+    raise AssertionError(f"Tab never comes to {text}, but to {seen}")
+
+
+def test_every_page_is_used_by_keyboard_alone(serve, open_page, finished):
+    page = open_page(f"{serve().url}train?run={finished}&annotator=ann")
+    expect(page.locator(".st-key-train-bar")).to_be_visible(timeout=LONG)
+    for title, (name, key, after) in CONTROLS.items():
+        page.evaluate("() => document.activeElement.blur()")
+        tab_to(page, title, "A ")
+        page.keyboard.press("Enter")
+        path = "/" if title == "Data" else f"/{title.lower()}"
+        page.wait_for_url(lambda url, path=path: url.split("?")[0].endswith(path), timeout=LONG)
+        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
+        expect(page.get_by_text(name, exact=False).first).to_be_attached(timeout=LONG)
+        tab_to(page, name)
+        for one in key.split():
+            page.keyboard.press(one)
+        if after:
+            expect(page.locator(after).first).to_be_visible(timeout=LONG)

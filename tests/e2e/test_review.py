@@ -1,4 +1,4 @@
-"""The review desk as a person uses it; long measurements of the same are in measure_review.py."""
+"""The review desk as a person uses it; it is measured by plain_app/bench/review.py."""
 
 import re
 from collections.abc import Iterator

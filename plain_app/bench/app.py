@@ -1,6 +1,6 @@
 """Prints how fast the app is, row by row, on the machine it runs on. Not a test.
 
-    PYTHONPATH=.:tests python tests/e2e/measure_app.py [ROW ...]   # all rows without any
+    python -m plain_app.bench.app [ROW ...]   # all rows without any
 
 Every row starts its own server on a temporary workspace and drives it in a real Chromium with WebGL
 in software. Runs have the priority and threads that users get. Times are taken inside the page,

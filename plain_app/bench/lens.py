@@ -1,4 +1,4 @@
-"""Times the lens as the server draws it: `python tests/lens_speed.py [MOVES]`.
+"""Times the lens as the server draws it: `python -m plain_app.bench.lens [MOVES]`.
 
 A run is made on synthetic data of 7,000 x 11 and of 7,000 x 159; sliders move at random; timed is
 the whole rerun of the page's fragment, charts and tables included. Processor time is told too: it
@@ -8,13 +8,11 @@ is what counts where others use the machine.
 import os
 import sys
 import tempfile
-from pathlib import Path
 from time import perf_counter, process_time
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-import logging  # noqa: E402
+import logging
 
 logging.disable(logging.WARNING)  # Streamlit's, of running without a browser
 

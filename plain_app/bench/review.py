@@ -1,7 +1,6 @@
 """Prints how the review desk does against every bar of its table. Not a test.
 
-    PYTHONPATH=.:tests python tests/e2e/measure_review.py \\
-        [latency] [burst] [steady] [kills] [five] [offline]
+    python -m plain_app.bench.review [latency] [burst] [steady] [kills] [five] [offline]
 
 Every part starts its own server on a temporary workspace with the demo data and a made-up ended
 run, and drives it in a real Chromium. Times are taken inside the page: from the key press to the
