@@ -17,6 +17,15 @@ DataFolder = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")]
 
 
+def _whole_numbers(option: str, text: str, least: int, example: str) -> list[int]:
+    """Return the numbers of an option that lists some; refuse others and smaller ones."""
+    parts = [part.strip().replace("_", "") for part in text.split(",")]
+    if all(part.isdecimal() and int(part) >= least for part in parts):
+        return [int(part) for part in parts]
+    rule = f"{option} takes whole numbers from {least} up, comma-separated."
+    raise PlainError(rule, f"Got {text}.", f"For example: {example}")
+
+
 @app.command()
 def speed(
     data: DataFolder = None,
@@ -47,11 +56,7 @@ def scale(
     """Measure time and memory of every stage up to a million rows; extrapolate to more."""
     from core.bench import scale as benchmark
 
-    try:
-        chosen = [int(part.replace("_", "")) for part in sizes.split(",")]
-    except ValueError:
-        wrong = f"Got {sizes}."
-        raise PlainError("Sizes are whole numbers.", wrong, "For example: 10000,100000") from None
+    chosen = _whole_numbers("--sizes", sizes, 1, "10000,100000")
     with log.status("Measuring …") as status:
         result = benchmark.run(chosen, epochs, device, status.update)
     report_results("scale", benchmark.tables(result), result, write, as_json)
@@ -73,7 +78,7 @@ def quality(
     ] = Path("plain-bench-quality.jsonl"),
     limit: Annotated[float, typer.Option(min=1, help="With --methods: seconds of one fit.")] = 600,
     workers: Annotated[int, typer.Option(min=1, help="With --methods: processes.")] = 1,
-    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, noise and training.")] = 0,
     html: Annotated[
         Path | None,
         typer.Option("--report", metavar="OUT.html", help="With --methods: all in one page."),
@@ -92,7 +97,7 @@ def quality(
     if data is None:
         raise PlainError("No data.", "The quality benchmark runs on files.", "Give --data FOLDER.")
     names = [name.strip() for name in sets.split(",") if name.strip()]
-    noise = [int(part) for part in r.split(",")]
+    noise = _whole_numbers("--r", r, 0, "1,2,3")
     chosen = load_sets(data, names or None)
     if methods:
         from core.cli.compare import compare_methods
@@ -146,7 +151,7 @@ def effort(
         float, typer.Option(min=0, max=1, help="How often the annotator is wrong.")
     ] = 0.0,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "studio",
-    seed: Annotated[int, typer.Option(help="Of noise, training and random order.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise, training and random order.")] = 0,
     trials: Annotated[
         int, typer.Option(min=0, help="How often to also try accepting the rest at 95 %.")
     ] = 0,
@@ -239,7 +244,7 @@ def harm(
         str, typer.Option(help="Shares of false candidates in percent, comma-separated.")
     ] = "0,2,5,10,20,35,50",
     methods: Annotated[str, typer.Option(help="Of studio, network, cleanlab.")] = "studio,network",
-    seed: Annotated[int, typer.Option(help="Of noise, folds and training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise, folds and training.")] = 0,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -258,7 +263,10 @@ def harm(
     try:
         parts = [float(part.strip().rstrip("%")) / 100 for part in shares.split(",")]
     except ValueError:
-        raise PlainError("Shares are numbers.", f"Got {shares}.", "For example: 0,5,20") from None
+        parts = [-1.0]
+    if not all(0 <= part < 1 for part in parts):
+        rule = "Shares are percentages from 0 to below 100."
+        raise PlainError(rule, f"Got {shares}.", "For example: 0,5,20")
     chosen = load_sets(data, names or None) if data else [demo_set()]
     results = []
     with log.status("Measuring …") as status:
@@ -280,7 +288,7 @@ def disambiguation(
     parts: Annotated[
         bool, typer.Option("--parts", help="Instead leave out each part of studio.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of noise, folds and training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of noise, folds and training.")] = 0,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -292,6 +300,9 @@ def disambiguation(
     names = [name.strip() for name in sets.split(",") if name.strip()]
     chosen = load_sets(data, names or None) if data else [demo_set()]
     kinds = [kind.strip() for kind in noise.split(",") if kind.strip()]
+    if strange := [kind for kind in kinds if kind != "confusable" and not kind.isdecimal()]:
+        known = "Give numbers of false labels per row, or confusable: 1,2,confusable"
+        raise PlainError("No such noise.", ", ".join(strange), known)
     which = [name.strip() for name in methods.split(";") if name.strip()]
     unknown = set(which) - set(benchmark.METHODS)
     if unknown:
@@ -374,11 +385,11 @@ def tuning(
 def sensitivity(
     data: DataFolder = None,
     sets: Annotated[str, typer.Option(help="Comma-separated.")] = "emotions,mirflickr-5000",
-    r: Annotated[int, typer.Option(help="False labels per row.")] = 3,
+    r: Annotated[int, typer.Option(min=0, help="False labels per row.")] = 3,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 3,
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 100,
     preset: Annotated[str, typer.Option(help="paper or studio.")] = "paper",
-    seed: Annotated[int, typer.Option(help="Of folds, noise and training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of folds, noise and training.")] = 0,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -149,3 +149,30 @@ def test_a_run_from_the_shell_is_listed_shown_exported_and_deleted(tmp_path):
     assert plain("runs", "restore", run, *space).returncode == 0
     assert "epoch 2" in plain("log", run, *space).stdout
     assert plain("stop", run, *space).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        ("quality", "--r", "x"),
+        ("quality", "--r", "-1"),
+        ("quality", "--r", "1,,2"),
+        ("quality", "--seed", "-1"),
+        ("scale", "--sizes", "many"),
+        ("scale", "--sizes", "0"),
+        ("harm", "--shares", "a"),
+        ("harm", "--shares", "120"),
+        ("disambiguation", "--noise", "wild"),
+    ],
+)
+def test_benchmarks_refuse_bad_options_with_a_message(command, option, value, tmp_path):
+    data = ["--data", str(tmp_path)] if command == "quality" else []
+    done = subprocess.run(
+        [sys.executable, "-m", "core", "bench", command, *data, option, value],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert value in done.stderr or option in done.stderr
