@@ -219,6 +219,7 @@ def formats() -> dict[str, Format]:
 def writable() -> dict[str, str]:
     """Return what can be written by the name of its format, each with its usual extension."""
     able = {name: one.EXTENSIONS for name, one in formats().items() if hasattr(one, "write")}
+    able.pop("pictures", None)  # only what came as such
     own = {name: "".join(extensions[:1]) for name, extensions in able.items()}
     return own | (import_module(f"{READERS}.records").EXTENSIONS if _flavours() else {})
 
@@ -285,6 +286,10 @@ def _with_original(
     format = formats().get(result.format)
     has_columns = result.mapping is not None and hasattr(format, "cells")
     is_kept = hasattr(format, "TASKS_ARE_KEPT") or hasattr(format, "exact_features")
+    keeps = getattr(format, "keeps_original", None)
+    if keeps is not None and keeps(path):  # a folder per label has no columns
+        original = Original(path, name, result.format, ColumnMapping(), stamp)
+        return replace(result, dataset=result.dataset.read_from(original))
     if not has_columns and not is_kept:
         return result
     names = result.dataset.label_names if hasattr(format, "exact_features") else ()
@@ -337,6 +342,8 @@ def _writer(path: Path, name: str | None) -> Writer:
     """Return what writes this format."""
     known = formats()
     by_name = [one for one in _by_name(path) if hasattr(one, "write")]
+    in_folders = name is None and path.suffix.lower() == ".zip"
+    name = "pictures" if in_folders else name
     chosen: Any = by_name[0] if name is None and by_name else known.get(name or "")
     save: Any = _flavours().get(name or "") or getattr(chosen, "write", None)
     if save is None:

@@ -142,6 +142,19 @@ def provenance(made: Outcome) -> dict[str, Any]:
     )
 
 
+def own_format(made: Outcome) -> str:
+    """Return the format of the file that the data came in, where it can be written; else CSV."""
+    original = made.results.dataset.original
+    return original.format if original is not None and original.format in offered(made) else "csv"
+
+
+def offered(made: Outcome) -> dict[str, str]:
+    """Return what this data can be written as; a folder per label where it came so."""
+    original = made.results.dataset.original
+    in_folders = original is not None and original.format == "pictures"
+    return {**formats(), **({"pictures": ".zip"} if in_folders else {})}
+
+
 def has_several_rows_per_item(made: Outcome) -> bool:
     """Whether the rows of the file are views of its items, or single labels, not the items."""
     original = made.results.dataset.original

@@ -8,12 +8,14 @@ import tracemalloc
 import zipfile
 import zlib
 
+import format_cases as cases
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from core import formats
 from core.data.dataset import PENDING_FEATURES
 from core.encoders import missing_pictures, plan
 from core.encoders.pictures import (
@@ -27,6 +29,7 @@ from core.encoders.pictures import (
 from core.encoders.thumbnails import LARGE, NO_PICTURE, SMALL, Thumbnails
 from core.errors import DatasetError
 from core.formats import read, write
+from core.store import Workspace
 
 NAMES = ("red", "green", "blue")
 
@@ -293,3 +296,27 @@ def test_thumbnails_are_made_once_and_found_by_row(tmp_path):
     found = kept.rows("abc")["a picture"]
     assert [kept.jpeg(row.tobytes()) is not None for row in found] == [True, False]
     assert kept.rows("unknown") == {}
+
+
+def test_a_folder_per_label_comes_out_again(tmp_path):
+    for label, name, shade in (("sea", "a", 1), ("sea", "b", 2), ("sky", "b", 2), ("sky", "c", 3)):
+        (tmp_path / "in" / label).mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (shade, 0, 0)).save(tmp_path / "in" / label / f"{name}.png")
+    Image.new("RGB", (8, 8), (9, 0, 0)).save(tmp_path / "in" / "sky" / "d.png")
+    given = formats.read(tmp_path / "in").dataset
+    space = Workspace(tmp_path / "space")
+    stored = space.load_dataset(space.add_dataset(given, "in"))
+    out = formats.write(stored, tmp_path / "out.zip", format="pictures")
+    again = formats.read(out).dataset
+    assert (again.ids, again.label_names) == (given.ids, given.label_names)
+    assert again.candidates.tolist() == given.candidates.tolist()
+    rejected = cases.resolution_of(given)
+    rejected.labels[:] = given.candidates
+    rejected.labels[0] = 0
+    cleaned = formats.read(
+        formats.write(stored, tmp_path / "none.zip", resolution=rejected)
+    ).dataset
+    assert cleaned.candidates.any(axis=1).tolist().count(False) == 1
+    table = formats.read(formats.write(stored, tmp_path / "out.csv")).dataset
+    assert table.ids == given.ids
+    space.close()

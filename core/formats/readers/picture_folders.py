@@ -7,21 +7,27 @@ the same instance.
 
 import hashlib
 import os
+import re
 import zipfile
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
 
+from core.data.dataset import CandidateDataset
 from core.encoders.pictures import BrokenPicture, FolderPictures, PictureSource, ZipPictures
+from core.errors import ExportError
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.limits import check_rows
-from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution
 from core.formats.shared.profiles import PICTURE
 from core.formats.shared.tabular import to_dataset
 
 NAME = "pictures"
 EXTENSIONS = ()
+MAX_KEPT = 2**31  # bytes of pictures that a workspace keeps a copy of
+UNLABELLED = "none"
 TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt")
 
 
@@ -97,6 +103,62 @@ _MAPPING = ColumnMapping(
     columns=("id", "image", "labels"),
     reasons={"labels": "the folder that a picture lies in", "feature_layout": "pictures encoded"},
 )
+
+
+def keeps_original(path: Path) -> bool:
+    """Whether the pictures are few enough that a copy is kept, to be given back in an export."""
+    if path.is_dir():
+        return sum((path / name).stat().st_size for name in _pictures(_below(path))) <= MAX_KEPT
+    return path.stat().st_size <= MAX_KEPT
+
+
+def packed(folder: Path, target: Path) -> Path:
+    """Write the pictures of a folder into a zip file, the same bytes every time."""
+    source = FolderPictures(folder)
+    with zipfile.ZipFile(target, "w") as archive:
+        for name in sorted(_pictures(_below(folder))):
+            with suppress(BrokenPicture):
+                archive.writestr(zipfile.ZipInfo(name), source.read(name))
+    return target
+
+
+def write(
+    dataset: CandidateDataset,
+    path: Path,
+    mapping: ColumnMapping | None = None,
+    resolution: Resolution | None = None,
+) -> None:
+    """Write a zip file with a folder per label: of the resolved labels, or else the candidates.
+
+    A picture without a label lies in the folder `none`, which is read as no label.
+    """
+    original = dataset.original
+    if original is None or original.format != NAME:
+        hint = "Write a table instead: csv, parquet or jsonl."
+        raise ExportError("These pictures did not come in folders that are kept.", "", hint)
+    labels = dataset.candidates if resolution is None else resolution.labels
+    folders = [_folder_name(label) for label in dataset.label_names]
+    with original.opened() as given, zipfile.ZipFile(path, "w") as archive:
+        source = ZipPictures(given)
+        for row, name in enumerate(dataset.ids):
+            try:
+                content = source.read(name)
+            except BrokenPicture:
+                continue  # told when the data was loaded
+            for folder in [folders[j] for j in labels[row].nonzero()[0]] or [UNLABELLED]:
+                target = PurePosixPath(folder, PurePosixPath(name).name)
+                archive.writestr(zipfile.ZipInfo(str(_free(archive, target, row))), content)
+
+
+def _folder_name(label: str) -> str:
+    name = re.sub(r"[/\\\x00]", "_", label).strip()
+    return name if name.strip(".") else f"_{name}"
+
+
+def _free(archive: zipfile.ZipFile, path: PurePosixPath, row: int) -> PurePosixPath:
+    """Return the path, with a number where pictures of several folders have one name."""
+    taken = str(path) in archive.NameToInfo
+    return path.with_name(f"{path.stem}-{row}{path.suffix}") if taken else path
 
 
 def _content_key(source: PictureSource, name: str) -> bytes:

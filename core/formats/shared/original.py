@@ -62,6 +62,13 @@ class Original:
                 yield self._unpacked(Path(folder, "original"))
             return
         self._check_unchanged()
+        if self.path.is_dir():
+            with tempfile.TemporaryDirectory(prefix="plain-") as folder:
+                yield self._format.packed(self.path, Path(folder, "original"))
+            return
+        if not self.columns and self.format == "pictures":
+            yield self.path
+            return
         with self.path.open("rb") as file:
             head = file.read(64)
         if is_packed(head):

@@ -177,11 +177,11 @@ def _draw_differences(made: Outcome) -> None:
 
 
 def _draw_file(made: Outcome) -> None:
-    known = export.formats()
+    known = export.offered(made)
     with st.container(horizontal=True, vertical_alignment="bottom", key="export.file_row"):
         names = list(known)
-        csv = names.index("csv")
-        format_ = st.selectbox("Format", names, csv, key="export.format", width=180, **KEPT)
+        own = names.index(export.own_format(made))
+        format_ = st.selectbox("Format", names, own, key="export.format", width=180, **KEPT)
         title = st.text_input("Name", "clean", max_chars=100, key="export.name", width=180, **KEPT)
         name = f"{Path(title).name or 'clean'}{known[format_]}"
         per_item = export.has_several_rows_per_item(made) and st.checkbox(
