@@ -35,7 +35,7 @@ node_modules/.installed: package.json package-lock.json
 
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.
 hammer: compiled
-	$(BIN)/python -m pytest -m hammer tests/hammer
+	$(BIN)/python -m pytest -m hammer tests/hammer tests/e2e/test_layout_journeys.py
 
 # Our files in the programs they are made for; the last results are in docs/tools.md.
 clients: compiled

@@ -130,6 +130,9 @@ def train(page: Page) -> None:
 
 def answer(page: Page) -> None:
     step(page, "Review")
+    name = page.get_by_role("textbox", name="Annotator")
+    name.fill("ann")
+    name.press("Enter")
     desk(page)
     rows = page.locator('[data-part="rows"] .row').count()
     for at in range(min(rows, 9)):  # every label gets a verdict: random questions propose none
@@ -160,7 +163,7 @@ def said(data: CandidateDataset) -> Any:
 def test_a_layout_goes_in_and_comes_out_again(server, open_page, tmp_path, family):
     path = FAMILIES[family](tmp_path)
     given = formats.read(path).dataset
-    page = open_page(f"http://127.0.0.1:{server.port}/?annotator=ann")
+    page = open_page(f"http://127.0.0.1:{server.port}/")
     upload(page, path)
     train(page)
     answer(page)
