@@ -225,7 +225,7 @@ def writable() -> dict[str, str]:
 
 
 @cache
-def _flavours() -> dict[str, Callable[..., None]]:
+def _flavours() -> dict[str, "Save"]:
     """Return how to write for programs whose files are not read back, by their names."""
     if find_spec(f"{READERS}.records") is None:
         return {}
@@ -327,11 +327,23 @@ def _refuse_pickle(head: bytes, path: Path) -> None:
         refuse("pickle files are never opened", fix, value=path.name)
 
 
+class Save(Protocol):
+    """How every format writes: the one signature of its `write`."""
+
+    def __call__(
+        self,
+        dataset: CandidateDataset,
+        path: Path,
+        mapping: ColumnMapping | None = None,
+        resolution: Resolution | None = None,
+    ) -> None: ...
+
+
 class Writer(NamedTuple):
     """What writes a format, and what is known of its files."""
 
     name: str
-    save: Callable[..., None]
+    save: Save
     siblings: list[Path]  # files it may put beside the main one
     lacks: tuple[str, ...] | None  # what it has no place for, beside what was found out
     has_columns: bool
