@@ -12,7 +12,7 @@ test: lint javascript
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # While one works: lint, types, and unit tests that need no browser, server, process or training.
-SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis
+SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench
 quick: lint javascript
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/test_docs.py \
 		$$(grep -LE '$(SLOW)' tests/unit/test_*.py)
