@@ -60,13 +60,25 @@ def test_a_page_uses_no_other_page_and_what_they_share_uses_none(path):
     assert room != "charts" or "streamlit" not in imports(path)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "plain_app").rglob("*.py")), ids=str)
-def test_files_and_functions_of_the_front_end_are_short_and_what_is_drawn_is_described(path):
+@pytest.mark.parametrize(
+    "path",
+    [path for part in ("core", "plain_app") for path in sorted((ROOT / part).rglob("*.py"))],
+    ids=str,
+)
+def test_files_and_functions_are_short(path):
     text = path.read_text(encoding="utf-8")
-    nodes = list(ast.walk(ast.parse(text)))
+    nodes = ast.walk(ast.parse(text))
     functions = [one for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    # What a command of the command line declares are its options: only what it does counts.
+    is_cli = path.is_relative_to(ROOT / "core" / "cli")
     assert len(text.splitlines()) <= 400
-    assert [one.name for one in functions if one.end_lineno - one.lineno >= 50] == []
+    for one in functions:
+        assert one.end_lineno - (one.body[0] if is_cli else one).lineno < 50, one.name
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "plain_app").rglob("*.py")), ids=str)
+def test_what_is_drawn_is_described(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     drawn = {"dataframe", "data_editor", "echarts_chart", "plotly_chart", "image"}
     for call in (one for one in nodes if isinstance(one, ast.Call)):
         if isinstance(call.func, ast.Attribute) and call.func.attr in drawn:

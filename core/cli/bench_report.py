@@ -7,6 +7,9 @@ import typer
 
 from core.cli.screen import out, print_json, table
 
+DataFolder = Annotated[
+    Path | None, typer.Option(help="Folder of data files with truth, or one such file.")
+]
 ReportFile = Annotated[Path | None, typer.Option("--write", help="Markdown file to update.")]
 
 

@@ -25,6 +25,7 @@ from core.cli.data import (
     write_resolved,
 )
 from core.cli.encoding import Encode, encoded, remember_pictures
+from core.cli.run_list import RunId, open_workspace, print_run, runs
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
     ExpectFalse,
@@ -38,14 +39,10 @@ from core.cli.screen import (
     log,
     out,
     print_json,
-    table,
     training_progress,
     working,
 )
 from core.errors import PlainError
-
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="A run's id, or how it begins.")]
-runs = typer.Typer(help="List, show, compare, delete and restore runs.")
 
 
 def add_to(app: typer.Typer) -> None:
@@ -91,7 +88,7 @@ def train(
     from core.runs import results, worker
     from core.store.returned import take_decisions
 
-    space = _open(workspace)
+    space = open_workspace(workspace)
     if reviewed_run is not None:
         run = worker.retrain(space, reviewed_run, name)
     elif resume_run is None:
@@ -116,7 +113,7 @@ def train(
     if background:
         return _launch(space, run.id, as_json)
     _train_here(space, run)
-    _show_run(space, run.id, as_json)
+    print_run(space, run.id, as_json)
 
 
 def resume(
@@ -125,7 +122,7 @@ def resume(
     """Go on with a paused or interrupted run."""
     from core.runs import worker
 
-    space = _open(workspace)
+    space = open_workspace(workspace)
     found = space.runs.get(run)
     if found.state == "paused" and not worker.is_interrupted(space, found):
         space.runs.command(found.id, "resume")
@@ -134,12 +131,12 @@ def resume(
         _launch(space, found.id)
     else:
         _train_here(space, found)
-        _show_run(space, found.id, as_json=False)
+        print_run(space, found.id, as_json=False)
 
 
 def pause(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """Hold a run that is at work; resume lets it go on."""
-    space = _open(workspace)
+    space = open_workspace(workspace)
     found = space.runs.get(run)
     space.runs.command(found.id, "pause")
     log.print(f"Run {found.id} pauses.")
@@ -149,7 +146,7 @@ def stop(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     """End a run, keeping the results of its last whole epoch."""
     from core.runs import worker
 
-    space = _open(workspace)
+    space = open_workspace(workspace)
     found = space.runs.get(run)
     worker.stop(space, found.id)
     worker.tend(space)
@@ -162,10 +159,10 @@ def show_log(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Until the run ends.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Print what a run told, and its worker's log."""
+    """Print the events of a run, and its worker's log."""
     from core.runs import worker
 
-    space = _open(workspace)
+    space = open_workspace(workspace)
     found, seq = space.runs.get(run), -1
     while True:
         now = space.runs.get(found.id)
@@ -173,8 +170,8 @@ def show_log(
         if now.state == "queued" and follow:
             worker.tend(space)
         for number, event in space.runs.events_after(found.id, seq):
-            told = {"seq": number, **event.model_dump(mode="json")}
-            print_json(told) if as_json else _print(event)
+            record = {"seq": number, **event.model_dump(mode="json")}
+            print_json(record) if as_json else _print(event)
             seq = number
         if ended or not follow:
             break
@@ -202,7 +199,7 @@ def export(
     from core.export import run_results
     from core.formats import ColumnMapping
 
-    space = _open(workspace)
+    space = open_workspace(workspace)
     found = space.runs.get(run)
     threshold = parse_threshold(cut, top_k, precision)
     results = run_results(space, found)
@@ -225,109 +222,6 @@ def export(
             how={"format": format, "mapping": columns, "force": force, "per_item": per_item},
             as_json=as_json,
         )
-
-
-@runs.callback(invoke_without_command=True)
-def list_runs(
-    context: typer.Context,
-    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
-    as_json: JsonFlag = False,
-) -> None:
-    """List the runs of the workspace, the newest first."""
-    if context.invoked_subcommand is not None:
-        return
-    space = _open(workspace)
-    rows = [_facts(space, run) for run in space.runs.list()]
-    if as_json:
-        return print_json(rows)
-    if not rows:
-        return log.print("No runs yet. Start one with: plain train FILE")
-    shown = ["run", "name", "data", "state", "epoch", "created"]
-    if any(row["machine"] for row in rows):
-        shown.append("machine")  # that has the files; this one where none is named
-    out.print(table("Runs", shown, [[row[name] or "" for name in shown] for row in rows]))
-    lost = [row for row in rows if row["lost"]]
-    if lost:
-        log.print(f"The files of {len(lost)} of them are gone; the newest:", markup=False)
-        log.print(lost[0]["lost"], markup=False)
-
-
-@runs.command("show")
-def show_run(
-    run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE, as_json: JsonFlag = False
-) -> None:
-    """Show one run: its state, settings and last figures."""
-    _show_run(_open(workspace), run, as_json)
-
-
-@runs.command("compare")
-def compare_runs(
-    run: RunId,
-    other: RunId,
-    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
-    as_json: JsonFlag = False,
-) -> None:
-    """Compare two runs: settings that differ, last figures, and cells they disagree on."""
-    import numpy as np
-
-    from core.store import files
-
-    space = _open(workspace)
-    one, two = space.runs.get(run), space.runs.get(other)
-    a, b = (_facts(space, found) | _last_figures(space, found) for found in (one, two))
-    settings = [found.config.model_dump(mode="json") for found in (one, two)]
-    differ = {
-        name: [s[name] for s in settings]
-        for name in settings[0]
-        if settings[0][name] != settings[1][name]
-    }
-    figures = {name: [a.get(name), b.get(name)] for name in ("state", "epoch", "loss", "auc", "f1")}
-    disagree = None
-    paths = [space.runs.folder(found.id) / "confidences.npy" for found in (one, two)]
-    if one.fingerprint == two.fingerprint and all(path.exists() for path in paths):
-        first, second = (files.read_array(path) > 0.5 for path in paths)
-        disagree = int(np.sum(first != second))
-    if as_json:
-        return print_json({"settings": differ, "figures": figures, "cells_that_differ": disagree})
-    rows = [(name, *pair) for name, pair in (figures | differ).items()]
-    rows.append(
-        ("cells on different sides of 0.5", "" if disagree is None else f"{disagree:,}", "")
-    )
-    out.print(table("Two runs", ("", one.id, two.id), rows))
-
-
-@runs.command("delete")
-def delete_run(
-    run: RunId,
-    workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    purge: Annotated[bool, typer.Option("--purge", help="Remove its files too, for good.")] = False,
-) -> None:
-    """Delete a run; it can be restored unless purged."""
-    space = _open(workspace)
-    found = space.runs.get(run)
-    typer.confirm(f"Delete run {found.id} {found.name}?", abort=True) if not yes else None
-    space.runs.delete(found.id)
-    if purge:
-        space.runs.purge(found.id)
-    undo = "" if purge else f" Undo with: plain runs restore {found.id}"
-    log.print(f"Run {found.id} deleted.{undo}")
-
-
-@runs.command("restore")
-def restore_run(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
-    """Bring a deleted run back."""
-    space = _open(workspace)
-    space.runs.restore(space.runs.get(run).id)
-    log.print("It is back.")
-
-
-def _open(workspace: Path) -> Any:
-    from core.store import Workspace, automatic_backup
-
-    space = Workspace(workspace)
-    automatic_backup(space)
-    return space
 
 
 def _launch(space: Any, run_id: str, as_json: bool = False) -> None:
@@ -367,47 +261,6 @@ def _train_here(space: Any, run: Any) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
         worker.tend(space)  # others may have waited for this one
-
-
-def _facts(space: Any, run: Any) -> dict[str, Any]:
-    from core.runs import results, worker
-
-    names = {data.fingerprint: data.name for data in space.datasets()}
-    state = "interrupted" if worker.is_interrupted(space, run) else str(run.state)
-    machine = space.runs.elsewhere(run)
-    lost = results.lost_files(space, run) if machine is None else None
-    return {
-        "run": run.id,
-        "name": run.name,
-        "data": names.get(run.fingerprint, run.fingerprint[:12]),
-        "state": f"{state}, files gone" if lost else state,
-        "epoch": f"{run.epoch}/{run.config.epochs}",
-        "created": run.created[:19].replace("T", " "),
-        "note": run.note,
-        "error": run.error,
-        "lost": None if lost is None else f"{lost.detail}\n{lost.hint}",
-        "machine": machine,
-    }
-
-
-def _last_figures(space: Any, run: Any) -> dict[str, Any]:
-    events = space.runs.events_after(run.id, space.runs.last_seq(run.id) - 3)
-    records = [event for _, event in events if event.kind == "epoch"]
-    if not records:
-        return {}
-    last = records[-1]
-    figures = {"loss": round(last.loss, 5), "entropy": round(last.entropy, 4)}
-    return figures | {name: round(value, 4) for name, value in (last.metrics or {}).items()}
-
-
-def _show_run(space: Any, run_id: str, as_json: bool) -> None:
-    run = space.runs.get(run_id)
-    facts = _facts(space, run) | _last_figures(space, run)
-    config = run.config.model_dump(mode="json")
-    if as_json:
-        return print_json(facts | {"config": config})
-    out.print(table("Run", ("", ""), [pair for pair in facts.items() if pair[1] not in ("", None)]))
-    out.print(table("Settings", ("", ""), config.items()))
 
 
 def _print(event: Any) -> None:

@@ -16,7 +16,8 @@ from core.confidence.sources import SourceModel, source_model
 from core.data.votes import Votes
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph, Neighbors
-from core.engine.propagation import Propagator, RowPropagation
+from core.engine.propagation import Propagator
+from core.engine.row_propagation import RowPropagation
 
 Matrix = npt.NDArray[np.float32]
 

@@ -16,8 +16,9 @@ prediction made without the instance's own candidates)? Three readings of what i
 
 e is at most the share of offers where labels are predicted least. Labels of different frequency
 tell e from tau, strong predictions tell both from G. What the data cannot tell apart shows as a
-flat likelihood, so e is an interval: all values whose likelihood is within `_ALLOWED` of the
-largest. Where e = 0 is nearly as likely as the best (`_CAUTIOUS`), none are seen and none rejected.
+flat likelihood, so e is an interval: all values whose likelihood is near the largest
+(`core.confidence.offer_curve`). Where e = 0 is nearly as likely as the best, none are seen and none
+rejected.
 Otherwise e is more if whole candidate sets ask for it, because false candidates come in regular
 numbers (`core.confidence.counts`): then it is the e at which all rows together are likeliest.
 
@@ -27,52 +28,17 @@ candidates and features sees them. `share_high` admits as many as their prior
 """
 
 from dataclasses import astuple, dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import betaincinv, expit
+from scipy.special import betaincinv
 
-from core.confidence.counts import FalseCounts
+from core.confidence.offer_curve import Floats, OfferCurve
 from core.confidence.readings import UNSEEN
 from core.errors import ConfigError
 
-Floats = npt.NDArray[np.float64]
-Cells = npt.NDArray[np.bool_]
-
-_ALLOWED, _CAUTIOUS = 1.92, 0.5
-"""Drop of the log-likelihood at the ends of the 95 % interval, and at one standard error."""
-
-_HIDDEN = 1.5, 10.0
-"""Beta prior of tau. On six clean sets tau is .02 (medical) to .14 (birds)."""
-
-_LEAST = 0.2
-"""Share of a label's cells, those predicted least, whose offers bound e."""
-
-_COUNTED = 4
-"""Steps from the best e to the most, at which whole candidate sets are looked at; and half steps
-beside the best of them. On image, birds and medical at r = 3 they lead to within .01 of e."""
-
-_LABEL_SD = 4.0
-"""Spread of the labels' a_j, so that a label offered once has one too."""
-
 _UNSEEN = float(betaincinv(*UNSEEN, 0.95))
 """False candidates that resemble true ones, at most: 95 % of their prior."""
-
-_NEWTON_STEPS, _TOLERANCE, _FAR = 40, (1e-2, 1e-4), 3.0
-"""Of the fit: steps at most, gain of the log-posterior at which it ends if e is given and if it is
-to be found, which is a long way along a flat ridge; longest step."""
-
-_EDGES = np.union1d(np.arange(12) / 12, 1 - 0.5 ** np.arange(1, 13))
-"""Where bins of a label's cells by prediction begin: twelve alike, and the top halved again and
-again, for there the true cells of a rare label are. With 24 alike, macro AUC at r = 3 is .960
-instead of .977 on medical."""
-
-_LOOK = 1_000_000
-"""Cells looked at, of evenly spaced rows."""
-
-_STRENGTH = 20.0
-"""Of how many answers an expectation counts."""
 
 
 @dataclass(frozen=True)
@@ -175,228 +141,3 @@ def expected_range(expected: float | tuple[float, float] | None) -> tuple[float,
     if not 0 <= low <= high <= 1:
         raise ConfigError("A share of false candidates is from 0 to 1.", f"Got {expected}.")
     return float(low), float(high)
-
-
-class OfferCurve:
-    """P(offered | x) as a function of the predictions, label by label, fitted to binned cells."""
-
-    def __init__(self, offered: Cells, Y_hat: Any) -> None:
-        every = slice(None, None, max(offered.size // _LOOK, 1))
-        offered, Y_hat = offered[every], np.asarray(Y_hat)[every]
-        n, self._L = offered.shape
-        self.frequency = np.clip(offered.mean(axis=0), 0.5 / n, 1 - 0.5 / n)
-        self._least = np.maximum(0.02 * self.frequency, 1e-5)
-        u = self.score(Y_hat, slice(None))
-        self._middle = np.median(u, axis=0)
-        self._scale = max(float((u - self._middle).std()), 1e-6)
-        order = np.argsort(u.T, axis=1, kind="stable").T
-        edges = np.unique((_EDGES * n).astype(int))
-        self._n = np.diff(np.append(edges, n))[:, None].astype(np.float64)  # (bins, 1)
-        at = np.take_along_axis((u - self._middle) / self._scale, order, axis=0)
-        self._u = np.add.reduceat(at, edges, axis=0) / self._n  # (bins, L)
-        yes = np.take_along_axis(offered, order, axis=0).astype(np.float64)
-        self._offered = np.add.reduceat(yes, edges, axis=0)
-        least = yes[: max(int(_LEAST * n), 1)]
-        error = np.sqrt(least.mean() * (1 - least.mean()) / least.size)
-        self.most = float(min(least.mean() + 2 * error, 0.98 * self.frequency.mean()))
-
-    def score(self, Y_hat: Any, labels: Any) -> Floats:
-        """Return the log-odds of predictions, not below what says nothing about the label."""
-        p = np.clip(np.asarray(Y_hat, np.float64), self._least[labels], 0.999)
-        return np.asarray(np.log(p / (1 - p)))
-
-    def true_rate(self, e: float) -> Floats:
-        """Return how often each label is true, (L,)."""
-        f = self.frequency
-        return np.asarray(np.clip((f - e) / (1 - e), 0.02 * f, 1))
-
-    def share_false(self, e: float) -> float:
-        """Return the share of candidates that are false at this e."""
-        rest = np.clip((self.frequency - e) / (1 - e), 0, None).sum()
-        return max(float(1 - rest / self.frequency.sum()), 0.0) if e > 0 else 0.0
-
-    def floor(
-        self, expected: tuple[float, float] | None = None
-    ) -> tuple[float, float, float, float, float]:
-        """Return e: the best, a cautious, the lowest and the highest; and tau at the best."""
-        at_none, none = self._fit(0.0, self._start, expected)
-        at_best, best = self._fit(None, at_none, expected)
-        e = self._e(at_best)
-        if best >= none:
-            at_best, best, e = at_none, none, 0.0
-
-        def end(drop: float, inside: float, outside: float) -> float:
-            theta = at_best
-            for _ in range(7):
-                middle = (inside + outside) / 2
-                theta, found = self._fit(middle, theta, expected)
-                inside, outside = (middle, outside) if found <= best + drop else (inside, middle)
-            return (inside + outside) / 2
-
-        lows = [0.0 if none <= best + d else end(d, e, 0.0) for d in (_CAUTIOUS, _ALLOWED)]
-        return e, lows[0], lows[1], end(_ALLOWED, e, self.most), float(expit(at_best[-2]))
-
-    def at(self, e: float, hidden: float | None = None) -> "TrueCurve":
-        """Return P(true | x) at this e, and at this tau if it is known."""
-        start = self._start
-        if hidden is not None:
-            start[-2] = np.log(hidden / (1 - hidden))
-        theta, _ = self._fit(e, start, None, hidden=hidden is not None)
-        a, b, tau = theta[: self._L], float(theta[self._L]), float(expit(theta[-2]))
-        return TrueCurve(self, a, b, tau * self.true_rate(e), 1 - tau)
-
-    def counted(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
-        """Return the e that whole candidate sets ask for, if it is likelier by `_ALLOWED`."""
-        fits: dict[float, float] = {}
-
-        def best(tried: Any) -> float:
-            for one in set(map(float, tried)) - set(fits):
-                beyond = _ALLOWED if one > e else 0.0
-                fits[one] = self.rows_likelihood(offered, Y_hat, one, hidden) - beyond
-            return max(fits, key=lambda one: fits[one])
-
-        steps = np.linspace(e, self.most, _COUNTED + 1)
-        at, half = best(steps), (steps[1] - steps[0]) / 2
-        return best(np.clip([at - half, at + half], e, self.most))
-
-    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
-        """Return the log-likelihood of whole candidate sets at this e and tau."""
-        every = slice(None, None, max(offered.size // _LOOK, 1))
-        offered, true = offered[every], self.at(e, hidden)
-        labels = np.broadcast_to(np.arange(self._L), offered.shape)
-        p = true(self.score(np.asarray(Y_hat)[every], slice(None)), labels)
-        n_false = float((self.frequency - self.true_rate(e)).sum())
-        counts = FalseCounts.fit(p[offered], offered.sum(axis=1), self._L, e, (n_false, n_false))
-        return float(np.log1p(-p).sum()) + counts.log_likelihood
-
-    def standard(self, u: Floats, labels: Any) -> Floats:
-        """Return scores on the curve's own scale."""
-        return np.asarray((u - self._middle[labels]) / self._scale)
-
-    @property
-    def _start(self) -> Floats:
-        f = self.frequency
-        return np.concatenate([np.log(f / (1 - f)), [1.0, -3.0, -3.0]])
-
-    def _e(self, theta: Floats) -> float:
-        return float(self.most * expit(theta[-1]))
-
-    def _fit(
-        self, e: float | None, start: Floats, expected: Any, *, hidden: bool = False
-    ) -> tuple[Floats, float]:
-        """Maximise the posterior of a_j, b, tau and e, or at a fixed e or tau (`hidden`).
-
-        Returns these and the negative log-posterior. Fisher scoring: the curvature is an arrow,
-        diagonal in a_j and dense in the last three.
-        """
-        low, high = np.full(len(start), -40.0), np.full(len(start), 40.0)
-        low[-3:], high[-3:] = (0.05, -9.0, -14.0), (20.0, 3.0, 6.0)
-        free = np.array([True, not hidden, e is None])
-        theta = start
-        value, gradient, arrow = self._loss(theta, e, expected)
-        for _ in range(_NEWTON_STEPS):
-            step = _arrow_step(gradient, arrow, free)
-            before = value
-            while True:
-                tried = np.clip(theta + step, low, high)
-                found = self._loss(tried, e, expected)
-                if found[0] <= value or np.abs(step).max() < 1e-6:
-                    break
-                step = step / 2
-            if found[0] <= value:
-                theta, (value, gradient, arrow) = tried, found
-            if before - value < _TOLERANCE[e is None]:
-                break
-        return theta, value
-
-    def _loss(
-        self, theta: Floats, fixed: float | None, expected: Any
-    ) -> tuple[float, Floats, "_Arrow"]:
-        """Return the negative log-posterior, its gradient and its curvature."""
-        a, (b, t, h) = theta[: self._L], theta[self._L :]
-        tau, share = expit(t), expit(h)
-        e = float(self.most * share) if fixed is None else fixed
-        x = a + b * self._u
-        g, true = _student(x), self.true_rate(e)
-        p = tau * true + (1 - tau) * g
-        q = np.clip(e + (1 - e) * p, 1e-9, 1 - 1e-9)
-        yes, no = self._offered, self._n - self._offered
-        value = -(yes * np.log(q) + no * np.log1p(-q)).sum()
-        by_q, weight = yes / q - no / (1 - q), self._n / (q * (1 - q))
-        of_a = (1 - e) * (1 - tau) * _student_density(x)
-        of_e = 1 - p - tau * (1 - self.frequency) / (1 - e) * (true < self.frequency)
-        # What q gains by b, t and h.
-        parts = (of_a * self._u, (1 - e) * (true - g) * tau * (1 - tau), of_e * e * (1 - share))
-        of = np.stack(parts).reshape(3, -1)
-        off = a - a.mean()
-        alpha, beta = _HIDDEN
-        value += 0.5 * (off**2).sum() / _LABEL_SD**2
-        value -= (alpha - 1) * np.log(tau) + (beta - 1) * np.log1p(-tau)
-        shared = of @ by_q.ravel()
-        shared[1] += (alpha - 1) * (1 - tau) - (beta - 1) * tau
-        if expected is not None:
-            value -= _log_prior(self.share_false(e), expected)
-            step = 1e-6 + 1e-4 * e
-            slope = _log_prior(self.share_false(e + step), expected)
-            slope -= _log_prior(self.share_false(e), expected)
-            shared[2] += slope / step * e * (1 - share)
-        own = (by_q * of_a).sum(axis=0) - off / _LABEL_SD**2
-        weighted = of * weight.ravel()
-        corner = weighted @ of.T
-        corner[1, 1] += (alpha + beta - 2) * tau * (1 - tau)
-        arrow = _Arrow(
-            (weight * of_a**2).sum(axis=0) + 1 / _LABEL_SD**2,
-            (weighted.reshape(3, *of_a.shape) * of_a).sum(axis=1),
-            corner,
-        )
-        return float(value), -np.concatenate([own, shared]), arrow
-
-
-class _Arrow(NamedTuple):
-    """A curvature that is diagonal in a_j and dense in the three they share."""
-
-    diagonal: Floats  # (L,)
-    cross: Floats  # (3, L)
-    corner: Floats  # (3, 3)
-
-
-def _arrow_step(gradient: Floats, arrow: _Arrow, free: Cells) -> Floats:
-    """Return Newton's step, zero in what is not free, at most `_FAR` in the shared three."""
-    own, shared = -gradient[:-3], -gradient[-3:]
-    pull = arrow.cross / arrow.diagonal
-    inner = (arrow.corner - pull @ arrow.cross.T + 1e-6 * np.eye(3))[np.ix_(free, free)]
-    step = np.zeros(3)
-    step[free] = np.linalg.solve(inner, (shared - pull @ own)[free])
-    step *= min(1.0, _FAR / max(float(np.abs(step).max()), 1e-9))
-    return np.concatenate([own / arrow.diagonal - step @ pull, step])
-
-
-@dataclass(frozen=True, eq=False)
-class TrueCurve:
-    """P(true | x) = tau t_j + (1 - tau) G(a_j + b u)."""
-
-    curve: OfferCurve
-    a: Floats  # (L,)
-    b: float
-    hidden: Floats  # (L,) tau t_j
-    shown: float  # 1 - tau
-
-    def __call__(self, u: Floats, labels: Any) -> Floats:
-        """Return P(true) of cells with these scores (`OfferCurve.score`)."""
-        g = _student(self.a[labels] + self.b * self.curve.standard(u, labels))
-        return np.asarray(np.clip(self.hidden[labels] + self.shown * g, 1e-6, 1 - 1e-4))
-
-
-def _log_prior(share: float, expected: tuple[float, float]) -> float:
-    mean = float(np.clip(sum(expected) / 2, 0.01, 0.99))
-    share = float(np.clip(share, 1e-4, 1 - 1e-4))
-    return float(_STRENGTH * (mean * np.log(share) + (1 - mean) * np.log1p(-share)))
-
-
-def _student(x: Floats) -> Floats:
-    z = x / np.sqrt(3)
-    return np.asarray(0.5 + (np.arctan(z) + z / (1 + z * z)) / np.pi)
-
-
-def _student_density(x: Floats) -> Floats:
-    return np.asarray(2 / (np.pi * np.sqrt(3)) / (1 + x * x / 3) ** 2)

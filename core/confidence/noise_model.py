@@ -20,7 +20,8 @@ import numpy as np
 
 from core.confidence.candidates import Candidates, Floats, Kinds
 from core.confidence.counts import FalseCounts
-from core.confidence.level import Level, OfferCurve, TrueCurve
+from core.confidence.level import Level
+from core.confidence.offer_curve import OfferCurve, TrueCurve
 from core.confidence.readings import Readings, held
 
 _OF_LABEL, _OF_CELL = 0.75, 0.5

@@ -28,6 +28,7 @@ import scipy.sparse as sp
 from numpy.polynomial import chebyshev
 from scipy.sparse.linalg import LinearOperator, cg
 
+from core.engine.balance import balance
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph
 from core.errors import ConfigError, DatasetError, Problem
@@ -371,69 +372,6 @@ class Propagator:
         return held, values
 
 
-class RowPropagation:
-    """One row of Z under any weights: what only the graphs and labels decide is done once.
-
-    In the eigenbasis of A_y every label is a column of its own, on which A is a function of A_x
-    alone. So row i needs only the vectors T_k(A_x) e_i and their products with Y and Y_hat; for
-    other weights, only the coefficients of a Chebyshev expansion in A_x change.
-    """
-
-    def __init__(
-        self,
-        instance_graph: InstanceGraph,
-        label_graph: LabelGraph,
-        i: int,
-        Y: Matrix,
-        Y_hat: Matrix,
-    ) -> None:
-        self._A_x, self._values = instance_graph.normalized, (Y, Y_hat)
-        self._mu, self._basis = np.linalg.eigh(label_graph.normalized.astype(np.float64))
-        start = np.zeros(instance_graph.n_instances)
-        start[i] = 1
-        self._vectors = [start, self._A_x @ start]
-        self._terms: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None
-
-    def row(self, propagator: Propagator) -> Matrix:
-        """Return row i of Z, not rescaled, under a propagator's weights (not its graphs)."""
-        p, q = self._coefficients(propagator)
-        of_y, of_y_hat = self._products(len(p))
-        in_basis = ((p + propagator.eta * q) * of_y + q * of_y_hat).sum(axis=0)
-        return np.asarray(self._basis @ in_basis, np.float32)
-
-    def _coefficients(self, to: Propagator) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return p's and q's coefficients in A_x, (degree + 1, L), their tail negligible."""
-        n_nodes = 16
-        while True:
-            at = np.pi * (np.arange(n_nodes) + 0.5) / n_nodes
-            x = np.cos(at)[:, None]
-            spectrum = 1 + to.eta + to.alpha * (1 - x) + to.beta * (1 - self._mu)
-            p = np.zeros_like(spectrum)
-            if to.n_steps is not None:
-                p = (1 - to.gamma * spectrum) ** to.n_steps
-            q = (1 - p) / spectrum
-            cosines = np.cos(np.arange(n_nodes)[:, None] * at) * (2 / n_nodes)
-            cosines[0] /= 2
-            p, q = cosines @ p, cosines @ q
-            size = (np.abs(p) + (1 + to.eta) * np.abs(q)).max(axis=1)
-            tail = np.cumsum(size[::-1])[::-1]
-            degree = int(np.argmax(np.append(tail[1:], 0.0) <= TOLERANCE))
-            if degree < n_nodes // 2 or n_nodes >= 4096:
-                return p[: degree + 1], q[: degree + 1]
-            n_nodes *= 2
-
-    def _products(self, n: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Return (T_k(A_x) e_i)' Y and Y_hat in the eigenbasis, for k < n."""
-        if self._terms is None or len(self._terms[0]) < n:
-            while len(self._vectors) < n:
-                last, before = self._vectors[-1], self._vectors[-2]
-                self._vectors.append(2 * (self._A_x @ last) - before)
-            U = np.array(self._vectors, np.float32)
-            Y, Y_hat = self._values
-            self._terms = ((U @ Y) @ self._basis, (U @ Y_hat) @ self._basis)
-        return self._terms[0][:n], self._terms[1][:n]
-
-
 def _powers(A: Any, at: int, size: int, n: int) -> Iterator[npt.NDArray[np.float64]]:
     """Yield (A/2)^r e_at for r < n; zero after the first where there is no graph."""
     vector = np.zeros(size)
@@ -452,23 +390,3 @@ def _squared_distance(Z: Any, to: Any) -> Any:
     off = Z - to
     off *= off
     return off.sum()
-
-
-def balance(Z: Any, Y: Any, how: str) -> Any:
-    """Bring propagated values to [0, 1] per label, as `PlainConfig.balance` says.
-
-    "minmax" is the paper's column-wise rescaling. Two columns have no order to stretch and are
-    only clipped, where the release would give zeros or amplified rounding: constant ones, and
-    (set to 0) those of a label that nobody offers.
-    """
-    if how == "none":
-        return Z
-    xp: Any = np
-    if not isinstance(Z, np.ndarray):
-        import torch as xp
-    if how == "mask":
-        return xp.clip(Z, 0, 1) * Y
-    low, high = xp.amin(Z, 0), xp.amax(Z, 0)
-    flat = high - low < 1e-6
-    scaled = (Z - low) / xp.where(flat, xp.ones_like(low), high - low)
-    return xp.clip(xp.where(flat, Z, scaled), 0, 1) * (xp.amax(Y, 0) > 0)

@@ -16,9 +16,10 @@ from core.confidence.noise_model import Noise
 from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
+from core.engine.balance import balance
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph
-from core.engine.propagation import Propagator, balance
+from core.engine.propagation import Propagator
 
 Matrix = npt.NDArray[np.float32]
 

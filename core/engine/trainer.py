@@ -82,6 +82,30 @@ class PlainTrainer:
                     return
                 yield event
 
+    def _begin(
+        self,
+        dataset: CandidateDataset,
+        scaled: Any,
+        features: Any,
+        instance_graph: InstanceGraph,
+        targets: Matrix | None,
+        device: torch.device,
+    ) -> None:
+        """Make the learner and what there is before the first epoch."""
+        config = self.config
+        self._Y_hat, self._Z, self._confidence = self._propagation.start()
+        self._targets = None if targets is None else torch.tensor(targets, device=device)
+        self._learner: _OneNetwork | CrossFit | MethodLearner
+        if config.method is not None:
+            self._learner = MethodLearner(dataset, config, targets, device)
+        elif config.members == 1:
+            self._learner = _OneNetwork(dataset, config, device)
+        else:
+            first = self._propagation.first if self._targets is None else self._targets
+            self._learner = CrossFit(scaled, features, instance_graph, first, config)
+            self._Y_hat = self._learner.held_out(features, networks=False)
+            self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+
     def _epochs(
         self,
         dataset: CandidateDataset,
@@ -111,18 +135,7 @@ class PlainTrainer:
 
         features = self._scaling.rows(scaled, device)
         self._propagation = PseudoLabels(config, instance_graph, label_graph, dataset, device)
-        self._Y_hat, self._Z, self._confidence = self._propagation.start()
-        self._targets = None if targets is None else torch.tensor(targets, device=device)
-        self._learner: _OneNetwork | CrossFit | MethodLearner
-        if config.method is not None:
-            self._learner = MethodLearner(dataset, config, targets, device)
-        elif config.members == 1:
-            self._learner = _OneNetwork(dataset, config, device)
-        else:
-            first = self._propagation.first if self._targets is None else self._targets
-            self._learner = CrossFit(scaled, features, instance_graph, first, config)
-            self._Y_hat = self._learner.held_out(features, networks=False)
-            self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+        self._begin(dataset, scaled, features, instance_graph, targets, device)
         del scaled  # as large as the data
         self._epoch = 0
         if theta is not None:
@@ -130,25 +143,11 @@ class PlainTrainer:
         if resume is not None:
             self._restore(resume)
         for epoch in range(self._epoch + 1, config.epochs + 1):
-            clock, confidence = [perf_counter()], self._confidence
-            self._aim(epoch)
             try:
-                self._learner.train_epoch(features, between)
-                clock.append(perf_counter())
-                Y_hat = self._learner.held_out(features)
-                clock.append(perf_counter())
-                if between is not None:
-                    between()
+                event = self._train_epoch(epoch, dataset, features, between)
             except StopTraining:
                 break
-            self._Y_hat = Y_hat
-            # The last predictions of candidates; later ones are of confidences.
-            self._propagation.level_is_due |= epoch == self._renewals[0]
-            self._Z, self._confidence, objective = self._propagation.step(Y_hat, self._Z)
-            loss = self._learner.loss(self._Y_hat)
-            clock.append(perf_counter())
-            self._epoch = epoch
-            yield self._record(epoch, dataset, loss, objective, confidence, clock)
+            yield event
         self._propagation.level_is_due |= self._epoch <= self._renewals[0]
         self._confidence = self._propagation.calibrated(self._Y_hat)
         yield RunEnded(
@@ -156,6 +155,27 @@ class PlainTrainer:
             epochs=self._epoch,
             seconds=perf_counter() - start,
         )
+
+    def _train_epoch(
+        self, epoch: int, dataset: CandidateDataset, features: Any, between: Between
+    ) -> Event:
+        """Train, predict and propagate once; `StopTraining` leaves the last epoch as it was."""
+        clock, confidence = [perf_counter()], self._confidence
+        self._aim(epoch)
+        self._learner.train_epoch(features, between)
+        clock.append(perf_counter())
+        Y_hat = self._learner.held_out(features)
+        clock.append(perf_counter())
+        if between is not None:
+            between()
+        self._Y_hat = Y_hat
+        # The last predictions of candidates; later ones are of confidences.
+        self._propagation.level_is_due |= epoch == self._renewals[0]
+        self._Z, self._confidence, objective = self._propagation.step(Y_hat, self._Z)
+        loss = self._learner.loss(self._Y_hat)
+        clock.append(perf_counter())
+        self._epoch = epoch
+        return self._record(epoch, dataset, loss, objective, confidence, clock)
 
     @property
     def _is_done(self) -> bool:

@@ -7,7 +7,8 @@ nothing is unpickled, and a file appears under its name only when it is complete
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
 from importlib import import_module
@@ -166,29 +167,34 @@ def write(
     writer = _writer(path, format)
     if per_item:
         dataset, mapping = dataset.read_from(None), None
+    with _writing(path), placing(path, writer.siblings, force=force) as folder:
+        writer.save(dataset, folder / path.name, mapping, resolution)
+        if resolution is not None or writer.lacks is not None:
+            write_side_file(
+                dataset,
+                folder / path.name,
+                format=writer.name,
+                mapping=_written_mapping(dataset, mapping) if writer.has_columns else None,
+                resolution=resolution,
+                decisions=decisions,
+                lacks=writer.lacks or (),
+            )
+        failpoint("export.written")
+        if record is not None:
+            note = {"note": writer.note} if writer.note else {}
+            _write_record(folder, path.name, {**record, **note})
+            failpoint("export.recorded")
+    return path
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
     try:
-        with placing(path, writer.siblings, force=force) as folder:
-            writer.save(dataset, folder / path.name, mapping, resolution)
-            if resolution is not None or writer.lacks is not None:
-                write_side_file(
-                    dataset,
-                    folder / path.name,
-                    format=writer.name,
-                    mapping=_written_mapping(dataset, mapping) if writer.has_columns else None,
-                    resolution=resolution,
-                    decisions=decisions,
-                    lacks=writer.lacks or (),
-                )
-            failpoint("export.written")
-            if record is not None:
-                note = {"note": writer.note} if writer.note else {}
-                _write_record(folder, path.name, {**record, **note})
-                failpoint("export.recorded")
+        yield
     except (OSError, UnicodeEncodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         hint = "Nothing was written. Check the folder, the free space and the names."
         raise ExportError(f"{path.name} cannot be written.", str(reason), hint) from error
-    return path
 
 
 def require_free(path: Path | str, *, format: str | None = None, force: bool = False) -> None:

@@ -236,12 +236,7 @@ def _train(
     record = Recorder(workspace, run, dataset)
     trainer = PlainTrainer(run.config)
     instances, labels = read_graphs(folder)
-    reviewed = folder / "review.npz"
-    warm = files.read_arrays(reviewed) if reviewed.exists() else {}
-    if run.config.method is not None and run.config.method.name in NEEDS_VERIFIED:
-        warm = {"targets": verified_rows(workspace, run, dataset)}
-    elif run.config.method is not None and run.config.method.name in OF_RUNS:
-        warm = {"targets": mean_predictions(workspace, run)}
+    start = _start_values(workspace, run, dataset)
     try:
         events = trainer.epochs(
             dataset,
@@ -249,8 +244,8 @@ def _train(
             label_graph=labels,
             between=control.between,
             resume=read_checkpoint(workspace, run),
-            targets=warm.get("targets"),
-            theta=warm.get("theta"),
+            targets=start.get("targets"),
+            theta=start.get("theta"),
         )
         for event in events:
             if isinstance(event, GraphsBuilt):
@@ -264,14 +259,23 @@ def _train(
     except _INTERRUPTIONS:
         raise
     except Exception as error:
-        message = (
-            str(error) if isinstance(error, PlainError) else f"{type(error).__name__}: {error}"
-        )
         traceback.print_exc()
-        record.fail(message)
+        is_ours = isinstance(error, PlainError)
+        record.fail(str(error) if is_ours else f"{type(error).__name__}: {error}")
         raise
     finally:
         record.close()
+
+
+def _start_values(workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> dict[str, Any]:
+    """Return the targets and weights a run starts from, where it has such."""
+    method = run.config.method
+    if method is not None and method.name in NEEDS_VERIFIED:
+        return {"targets": verified_rows(workspace, run, dataset)}
+    if method is not None and method.name in OF_RUNS:
+        return {"targets": mean_predictions(workspace, run)}
+    reviewed = workspace.runs.folder(run.id) / "review.npz"
+    return files.read_arrays(reviewed) if reviewed.exists() else {}
 
 
 _INTERRUPTIONS = (StoreUnavailable, ClaimLost, RunEndedError, OSError)

@@ -19,13 +19,11 @@ feature names may be added later. A `Workspace` may be used from many threads; a
 own.
 """
 
-import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -34,30 +32,25 @@ import scipy.sparse as sp
 import sqlalchemy as sa
 from pydantic import BaseModel, ConfigDict
 
-from core.data.dataset import CandidateDataset, Features
-from core.data.votes import Votes
+from core.data.dataset import CandidateDataset
 from core.engine.config import PRESETS, PlainConfig
-from core.errors import DatasetError, DatasetMismatch, PlainError, StoreError
-from core.failpoints import failpoint
+from core.errors import PlainError, StoreError
 from core.formats.shared.mapping import ColumnMapping
 from core.formats.shared.placing import recover
 from core.paths import full_path
 from core.store import files
 from core.store.backup import copy_database
 from core.store.database import Database
+from core.store.dataset_files import read_dataset, remove_dataset, write_dataset, write_extras
 from core.store.decisions import DecisionStore
 from core.store.full_restore import refuse_half_restored
 from core.store.labels import LabelStore
 from core.store.lanes import LaneStore
 from core.store.machines import Machines
-from core.store.originals import read_original, remove_others, write_original
 from core.store.permissions import make_private_folder, tighten
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
 from core.store.studies import StudyStore
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DEFAULT_MAX_RUNNING = 1
 
@@ -150,10 +143,10 @@ class Workspace:
             mapping = dataset.original.mapping
         fingerprint, folder = dataset.fingerprint, self._dataset_folder(dataset.fingerprint)
         if self._is_whole(fingerprint):
-            _write_extras(folder, dataset)
+            write_extras(folder, dataset)
         else:
-            _remove(folder)
-            _write_folder(folder, dataset)
+            remove_dataset(folder)
+            write_dataset(folder, dataset)
         if mapping is not None:
             files.write_json(folder / "mapping.json", mapping.model_dump(mode="json"))
         row = {**_dataset_row(dataset, name), "machine": self.machines.here}
@@ -179,7 +172,7 @@ class Workspace:
         key = (fingerprint, mmap, folder.stat().st_mtime_ns)  # of the last file put there
         found = None if verify else self._loaded.get(key)
         if found is None:
-            found = self._loaded[key] = _read_folder(folder, fingerprint, mmap, verify)
+            found = self._loaded[key] = read_dataset(folder, fingerprint, mmap, verify)
         return found
 
     def lost_data(self, fingerprint: str) -> StoreError | None:
@@ -242,7 +235,7 @@ class Workspace:
 
     def _is_whole(self, fingerprint: str) -> bool:
         try:
-            _read_folder(self._dataset_folder(fingerprint), fingerprint, mmap=True, verify=True)
+            read_dataset(self._dataset_folder(fingerprint), fingerprint, mmap=True, verify=True)
         except PlainError:
             return False
         return True
@@ -265,149 +258,3 @@ def _dataset_row(dataset: CandidateDataset, name: str) -> dict[str, Any]:
         "is_sparse": bool(sp.issparse(dataset.features)),
         "has_truth": dataset.truth is not None,
     }
-
-
-def _write_folder(folder: Path, dataset: CandidateDataset) -> None:
-    temporary = _temporary(folder)
-    try:
-        with files.telling_disk(folder):
-            make_private_folder(temporary)
-        _write_features(temporary, dataset.features)
-        files.write_array(temporary / "candidates.npy", dataset.candidates)
-        if dataset.votes is not None:
-            files.write_arrays(temporary / "votes.npz", **dataset.votes.arrays())
-        _write_extras(temporary, dataset)
-        failpoint("dataset.before_rename")
-        _put_in_place(temporary, folder)
-        failpoint("dataset.in_place")
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _put_in_place(temporary: Path, folder: Path) -> None:
-    with files.telling_disk(folder):
-        try:
-            os.rename(temporary, folder)
-        except OSError:
-            if not folder.is_dir():  # else another process was faster with the same data
-                raise
-        files.sync_folder(folder.parent)
-
-
-def _remove(folder: Path) -> None:
-    """Take a damaged folder away in one step, then delete it."""
-    doomed = _temporary(folder)
-    with files.telling_disk(folder):
-        if folder.exists():
-            os.rename(folder, doomed)
-            failpoint("dataset.taken_away")
-            shutil.rmtree(doomed)
-
-
-def _temporary(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name[:12]}.{uuid4().hex[:8]}.tmp")
-
-
-def _write_features(folder: Path, features: Features) -> None:
-    if sp.issparse(features):
-        parts = {name: getattr(features, name) for name in ("data", "indices", "indptr")}
-        files.write_arrays(folder / "features.npz", **parts)
-    else:
-        files.write_array(folder / "features.npy", features)
-
-
-def _write_extras(folder: Path, dataset: CandidateDataset) -> None:
-    """Write what the fingerprint does not cover, as far as it is given, and `meta.json`."""
-    if dataset.truth is not None:
-        files.write_array(folder / "truth.npy", dataset.truth)
-    if dataset.display is not None:
-        _write_display(folder / "display.parquet", dataset.display)
-    meta_path = folder / "meta.json"
-    original = files.read_json(meta_path).get("original") if meta_path.exists() else None
-    if dataset.original is not None:
-        original = write_original(folder, dataset.original)
-    meta = {
-        "fingerprint": dataset.fingerprint,
-        "shape": [dataset.n_instances, dataset.n_features, dataset.n_labels],
-        "ids": list(dataset.ids),
-        "label_names": dataset.label_names,
-        "feature_names": dataset.feature_names,
-        "original": original,
-    }
-    files.write_json(meta_path, meta)
-    remove_others(folder, original)
-
-
-def _write_display(path: Path, display: "pd.DataFrame") -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pa.Table.from_pandas(display, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        # Columns of mixed types have no Parquet type; a person reads them as text all the same.
-        mixed = [name for name in display if display[name].dtype == object]
-        table = pa.Table.from_pandas(
-            display.astype(dict.fromkeys(mixed, str)), preserve_index=False
-        )
-    with files.replacing(path) as file:
-        pq.write_table(table, file)
-
-
-def _read_display(path: Path) -> "pd.DataFrame":
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path).to_pandas()
-    except (pa.ArrowException, OSError) as error:
-        raise files.damaged(path, str(error)) from error
-
-
-def _read_folder(folder: Path, fingerprint: str, mmap: bool, verify: bool) -> CandidateDataset:
-    try:
-        dataset = _parse_folder(folder, mmap)
-    except (DatasetError, KeyError, TypeError, ValueError) as error:
-        raise files.damaged(folder, str(error)) from error
-    if verify and dataset.fingerprint != fingerprint:
-        hint = "Load the data again to repair it."
-        raise DatasetMismatch("The stored data was changed.", f"In {folder}.", hint)
-    dataset.__dict__["fingerprint"] = fingerprint  # spares hashing what was hashed when stored
-    return dataset
-
-
-def _parse_folder(folder: Path, mmap: bool) -> CandidateDataset:
-    meta = files.read_json(folder / "meta.json")
-    n, d, n_labels = meta["shape"]
-    truth, display = folder / "truth.npy", folder / "display.parquet"
-    votes = folder / "votes.npz"
-    return CandidateDataset(
-        _read_features(folder, (n, d), mmap),
-        _checked(folder / "candidates.npy", (n, n_labels), np.uint8),
-        label_names=meta["label_names"],
-        ids=meta["ids"],
-        feature_names=meta["feature_names"],
-        truth=_checked(truth, (n, n_labels), np.uint8) if truth.exists() else None,
-        display=_read_display(display) if display.exists() else None,
-        votes=_read_votes(votes, (n, n_labels)) if votes.exists() else None,
-        original=read_original(folder, meta.get("original")),
-    )
-
-
-def _read_votes(path: Path, shape: tuple[int, int]) -> Votes:
-    return Votes.from_arrays(files.read_arrays(path), shape)
-
-
-def _read_features(folder: Path, shape: tuple[int, int], mmap: bool) -> Features:
-    if not (folder / "features.npz").exists():
-        return _checked(folder / "features.npy", shape, np.float32, mmap=mmap)
-    parts = files.read_arrays(folder / "features.npz")
-    return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
-
-
-def _checked(path: Path, shape: tuple[int, int], dtype: Any, *, mmap: bool = False) -> files.Array:
-    array = files.read_array(path, mmap=mmap)
-    if array.shape != shape or array.dtype != dtype:
-        expected = f"{np.dtype(dtype)} of shape {shape}"
-        raise files.damaged(path, f"expected {expected}, found {array.dtype} of {array.shape}")
-    return array

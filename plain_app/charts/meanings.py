@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from core.confidence.level import expected_range
+from core.engine.balance import balance
 from core.engine.config import PlainConfig
-from core.engine.propagation import balance
 from plain_app.charts import axis, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 from plain_app.charts.meaning_examples import (

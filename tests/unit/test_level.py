@@ -8,7 +8,8 @@ from scipy.special import expit
 
 from core.cli.screen import parse_expectation
 from core.confidence.calibration import calibrate
-from core.confidence.level import Level, OfferCurve, expected_range
+from core.confidence.level import Level, expected_range
+from core.confidence.offer_curve import OfferCurve
 from core.engine.metrics import f1
 from core.errors import ConfigError, PlainError
 

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_sylvester
 
+from core.engine.balance import balance
 from core.engine.graphs import InstanceGraph, build_instance_graph, build_label_graph
-from core.engine.propagation import Propagator, balance
+from core.engine.propagation import Propagator
 from core.errors import ConfigError, DatasetError
 
 N, L = 60, 6

@@ -6,14 +6,10 @@ a spreadsheet from running a cell as a formula. What columns mean belongs to `ta
 
 import codecs
 import csv
-import io
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,16 +18,11 @@ import pyarrow.csv as pacsv
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
 from core.failpoints import failpoint
-from core.formats.readers.delimited.encoding import ROWS, Text, as_utf8, decoded_head, even_rows
-from core.formats.readers.delimited.head import (
-    Separator,
-    has_header,
-    separator_of,
-    stated_separator,
-    whole_record,
-)
+from core.formats.readers.delimited.encoding import decoded_head
+from core.formats.readers.delimited.head import Separator, separator_of
 from core.formats.readers.delimited.rows import rows_of
-from core.formats.readers.delimited.text import ESCAPED, copied_rows, made_rows, unescaped
+from core.formats.readers.delimited.source import MAX_BLOCK, Source, opened
+from core.formats.readers.delimited.text import copied_rows, made_rows, unescaped
 from core.formats.shared.copying import Copied, copied
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.folding import is_folded
@@ -39,10 +30,9 @@ from core.formats.shared.label_files import with_names_beside
 from core.formats.shared.list_features import is_number
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.progress import ahead, tell
-from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
+from core.formats.shared.tabular import check_mapping, to_dataset
 
 SAMPLE_BYTES = 2**20
-MIN_BLOCK, MAX_BLOCK = 2**21, 2**28
 PIECE_BYTES = 2**24
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 
@@ -69,7 +59,7 @@ class DelimitedFormat:
     def read(self, path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         """Read a text table in one stream, with the types that its first rows have."""
         notes = Findings()
-        with _opened(path, notes, mapping) as source:
+        with opened(path, notes, mapping) as source:
             try:
                 dataset, full, found = _load(source, mapping, path)
             except DatasetError as error:
@@ -111,7 +101,7 @@ class DelimitedFormat:
 
     def cells(self, path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
         """Give all cells as text."""
-        with _opened(path, Findings(), mapping) as source:
+        with opened(path, Findings(), mapping) as source:
             text = source.text
             types = dict.fromkeys(source.names, pa.string())
             for rows in rows_of(text.path, source.offset, source.separator, quoted=text.quoted):
@@ -130,86 +120,8 @@ CSV = DelimitedFormat("csv", (".csv", ".txt"), ",", NOTE)
 TSV = DelimitedFormat("tsv", (".tsv", ".tab"), "\t", NOTE)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A text table whose first line is understood, and where its rows begin."""
-
-    text: Text
-    names: tuple[str, ...]
-    header: str
-    offset: int
-    separator: Separator
-    block: int
-    decimal: Literal[".", ","] = "."
-    is_whole: bool = True  # not a copy whose rows were evened
-
-
-@contextmanager
-def _opened(path: Path, findings: Findings, given: ColumnMapping | None) -> Iterator[_Source]:
-    """Give the file with its first line understood and its rows of one length."""
-    stated = given.header if given is not None and "header" in given.model_fields_set else None
-    try:
-        yield from _sources(path, findings, stated)
-    except csv.Error as error:
-        refuse(f"rows cannot be told apart: {error}", "Check quotes and line ends.")
-
-
-def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[_Source]:
-    with as_utf8(path, findings) as text:
-        source = _open(text, findings, stated)
-        with even_rows(text, source.separator, len(source.names)) as even:
-            if even is text:
-                yield source
-                return
-            fix = "Nothing to do, unless the cells are something else."
-            findings.add("rows are of unequal length; the last cells are one list", fix)
-            yield replace(_open(even, Findings(), bool(source.header)), is_whole=False)
-
-
-def _open(text: Text, findings: Findings, has_names: bool | None) -> _Source:
-    """Understand the first line: separator, column names, where the rows begin."""
-    with text.path.open("rb") as file:
-        file.seek(3 if text.bom else 0)
-        stated, line, start = stated_separator(file)
-        header = whole_record(file, line)
-        offset = file.tell()
-        rest = file.read(2**16).decode("utf-8", "replace")
-    separator = stated or separator_of(header + rest)
-    if separator is None:
-        fix = "Separate columns by comma, semicolon, tab or |."
-        refuse("the first line must name several columns", fix, value=header[:80])
-    names = next(csv.reader(io.StringIO(header, newline=""), delimiter=separator))
-    longest = max(len(header), len(rest.split("\n", 1)[0]))
-    block = min(MAX_BLOCK, max(MIN_BLOCK, 64 * longest))
-    if has_names is None:
-        has_names = has_header(header + rest, separator)
-    if not has_names:
-        sizes = [len(row) for row in csv.reader(io.StringIO(header + rest), delimiter=separator)]
-        width = min(len(names), *(size for size in sizes[:ROWS] if size > 1), len(names))
-        numbered = tuple(f"column{j + 1}" for j in range(width))
-        return _Source(text, numbered, "", start, separator, block)
-    return _Source(text, _unique(names, findings), header, offset, separator, block)
-
-
-def _unique(names: list[str], findings: Findings) -> tuple[str, ...]:
-    if len(names) > MAX_COLUMNS:
-        fix = "Use a list column, or a sparse format such as svmlight."
-        refuse(f"a table has at most {MAX_COLUMNS:,} columns", fix, value=f"{len(names):,}")
-    names = [re.sub(ESCAPED, r"\1", name) for name in names]
-    seen: set[str] = set()
-    endings: Counter[str] = Counter()  # how often a name was numbered already
-    for i, name in enumerate(names):
-        if name in seen:
-            findings.add("two columns have the same name", "Rename one.", column=name)
-            while names[i] in seen:
-                endings[name] += 1
-                names[i] = f"{name}_{endings[name] + 1}"
-        seen.add(names[i])
-    return tuple(names)
-
-
 def _load(
-    source: _Source, given: ColumnMapping | None, path: Path
+    source: Source, given: ColumnMapping | None, path: Path
 ) -> tuple[CandidateDataset, ColumnMapping, Findings]:
     """Read all rows with the types their first ones have; if a cell does not fit, with care."""
     source, sample = _sampled(source)
@@ -241,7 +153,7 @@ def _load(
                 raise
 
 
-def _most_rows(source: _Source) -> int:
+def _most_rows(source: Source) -> int:
     """Return how many rows there can be: a row takes a line, and a byte per cell."""
     n_bytes = source.text.path.stat().st_size
     return min(source.text.n_lines + 1, n_bytes // len(source.names) + 1)
@@ -251,7 +163,7 @@ def _cuts_a_row(error: Exception) -> bool:
     return "straddl" in str(error)
 
 
-def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
+def _sampled(source: Source) -> tuple[Source, pa.Table]:
     """Return the first rows, read with the decimal mark that makes sense of them."""
     sample = _sample(source)
     if source.separator != "," and _has_decimal_commas(sample):
@@ -260,7 +172,7 @@ def _sampled(source: _Source) -> tuple[_Source, pa.Table]:
     return source, sample
 
 
-def _sample(source: _Source) -> pa.Table:
+def _sample(source: Source) -> pa.Table:
     """Return the first rows with the types that pyarrow infers for them."""
     n_bytes = SAMPLE_BYTES
     while True:
@@ -276,7 +188,7 @@ def _sample(source: _Source) -> pa.Table:
         n_bytes *= 8
 
 
-def _beginning(source: _Source, n_bytes: int) -> tuple[bytes, bool]:
+def _beginning(source: Source, n_bytes: int) -> tuple[bytes, bool]:
     """Return whole lines from where the rows begin, and whether these are all."""
     with source.text.path.open("rb") as file:
         file.seek(source.offset)
@@ -316,7 +228,7 @@ def _flag_type(seen: pa.DataType) -> pa.DataType:
     return pa.float32() if pa.types.is_floating(seen) else pa.int8()
 
 
-def _pieces(source: _Source, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+def _pieces(source: Source, types: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
     """Give all rows of a file without quotes, in which every line is a row.
 
     Such a file can be cut anywhere between lines, and its pieces be parsed on all processors.
@@ -331,7 +243,7 @@ def _pieces(source: _Source, types: dict[str, pa.DataType]) -> Iterator[pa.Recor
 
 
 def _stream(
-    source: _Source, types: dict[str, pa.DataType], findings: Findings
+    source: Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
     """Give all rows in batches; rows of the wrong length are findings."""
     with pa.OSFile(str(source.text.path)) as file:
@@ -340,7 +252,7 @@ def _stream(
 
 
 def _parsed(
-    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
+    file: pa.NativeFile, source: Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
     """Give what pyarrow makes of a file of its own.
 
@@ -362,13 +274,13 @@ def _parsed(
 
 
 def _reader(
-    file: pa.NativeFile, source: _Source, types: dict[str, pa.DataType], findings: Findings
+    file: pa.NativeFile, source: Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Any:
     return pacsv.open_csv(file, **_options(source, types, _wrong_length(findings)))
 
 
 def _options(
-    source: _Source,
+    source: Source,
     types: dict[str, pa.DataType],
     invalid_row_handler: Callable[[Any], str] | None = None,
 ) -> dict[str, Any]:
@@ -405,7 +317,7 @@ def _copied_rows(
 ) -> Iterator[bytes]:
     with (
         copy.original.opened() as path,
-        _opened(path, Findings(), copy.original.mapping) as source,
+        opened(path, Findings(), copy.original.mapping) as source,
     ):
         text = source.text
         rows = rows_of(text.path, source.offset, source.separator, quoted=text.quoted)
