@@ -21,7 +21,7 @@ from core.errors import PlainError, StoreError
 from plain_app.server.access import BROWSER
 
 MAX_BYTES = 256 * 1024
-SAVING, ASKING = ("decisions", "token"), ("questions", "progress", "ripple")
+SAVING, ASKING = ("decisions", "token"), ("questions", "progress", "ripple", "picture")
 N_SAVING, N_ASKING = 4, 4  # threads
 
 
@@ -95,6 +95,7 @@ def _told(name: str, token: str, browser: str, body: dict[str, Any]) -> dict[str
         "questions": desk.questions,
         "progress": desk.progress,
         "ripple": desk.preview,
+        "picture": desk.picture,
     }
     try:
         claims = tokens.check(token, browser)

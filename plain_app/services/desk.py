@@ -269,5 +269,14 @@ def preview(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def picture(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
+    """Return the large picture of an instance; it is named by id, never by a path."""
+    results, name = explore.explored(claims.run_id), _text(body.get("instance_id"))
+    found = results.full_picture(results.row_of[name]) if name in results.row_of else None
+    if found is None:
+        raise PlainError("There is no picture of this instance.", name[:80])
+    return {"picture": found}
+
+
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"

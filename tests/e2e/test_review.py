@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 import pytest
 from app_server import Server
 from desk_driver import (
@@ -19,10 +20,12 @@ from desk_driver import (
     shown_item,
     stored,
 )
+from PIL import Image
 from playwright.sync_api import expect
 
 from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
+from core.encoders.thumbnails import Thumbnails
 from plain_app.server import tokens
 
 pytestmark = pytest.mark.e2e
@@ -310,6 +313,44 @@ def test_keys_are_the_persons_own_and_not_those_of_fields(review):
     assert answered(page) == 1
     expect_saved(page)
     assert answers(stored(server.workspace, who)) == 2
+
+
+def test_a_picture_is_looked_at_closely(serve, tmp_path, open_page):
+    given = load_demo(n_instances=60)
+    fields = {name: getattr(given, name) for name in ("features", "candidates", "truth")}
+    shown = pd.DataFrame({"picture": [f"{row}.png" for row in range(60)]})
+    data = CandidateDataset(**fields, label_names=given.label_names, ids=given.ids, display=shown)
+    run_id, kept = make_run(tmp_path / "space", data), Thumbnails(tmp_path / "space")
+    keys = [bytes([row + 1]) * 32 for row in range(60)]
+    for row, key in enumerate(keys):
+        kept.add(key, Image.new("RGB", (1200, 900), (4 * row, 90, 160)))
+    kept.remember(data.fingerprint, {"picture": keys})
+    page = open_page(address(serve(), run_id))
+    desk(page)
+    small, lens = page.locator('[data-part="picture"]'), page.locator('[data-part="zoom"] .lens')
+    large = lens.locator("img")
+    assert small.evaluate("one => one.naturalWidth") == 320
+    press(page, "?")
+    expect(page.locator('[data-part="panel"]')).to_contain_text("Look closer at the picture")
+    press(page, "Escape", "z", "a")
+    expect(lens).to_be_visible()
+    assert answered(page) == 0  # keys are the picture's now
+    expect(large).to_have_js_property("naturalWidth", 1024)
+    fits = large.bounding_box()["width"]
+    press(page, "z")
+    assert large.bounding_box()["width"] == pytest.approx(2 * fits, rel=0.05)
+    large.click()
+    page.mouse.wheel(0, 100)
+    expect(large).to_have_css("--zoom", "3.2")
+    press(page, "Escape")
+    expect(lens).to_be_hidden()
+    small.click()
+    expect(lens).to_be_visible()
+    expect(large).to_have_css("--zoom", "1")
+    page.get_by_role("button", name="Close").click()
+    expect(lens).to_be_hidden()
+    press(page, "a")
+    assert answered(page) == 1
 
 
 def test_the_same_question_is_ticked_as_proposed_and_keeps_what_is_changed(review_alone):

@@ -12,7 +12,7 @@ let viewport;
 beforeEach(() => {
   openBrowser();
   viewport = new Viewport();
-  viewport.resize({ width: 800, height: 420 });
+  Object.assign(viewport, { width: 800, height: 420 });
 });
 
 test("the whole map fits, and places survive the way to pixels and back", () => {

@@ -21,7 +21,7 @@ _HTML = """
     <div class="stage" data-part="stage" hidden>
       <div class="one" data-part="one">
         <div class="item">
-          <img data-part="picture" alt="The instance" decoding="sync">
+          <img data-part="picture" alt="The instance" title="Look closer" decoding="sync">
           <dl class="texts" data-part="texts"></dl>
           <div class="nearby" data-part="nearby"><span>Nearest instances</span>
             <div class="near" data-part="near"></div></div>
@@ -32,6 +32,11 @@ _HTML = """
     </div>
     <div class="panel" data-part="panel" hidden></div>
   </div>
+  <dialog class="zoom" data-part="zoom" aria-label="The picture, large" closedby="any">
+    <div class="lens" tabindex="0" role="group" aria-label="Picture" autofocus>
+      <img alt="The instance, large"></div>
+    <form method="dialog"><button>Close<kbd>Esc</kbd></button></form>
+  </dialog>
   <div class="foot">
     <div data-part="actions" role="toolbar" aria-label="Answers"></div>
     <div class="told"><span data-part="progress"></span>

@@ -19,6 +19,7 @@ export const ACTIONS = {
   unsure: { text: "Unsure about the marked candidate", keys: ["m"] },
   preview: { text: "What would move", keys: ["p"], button: "What would move" },
   why: { text: "Why this confidence", keys: ["e"], button: "Why" },
+  zoom: { text: "Look closer at the picture", keys: ["z"], button: "Zoom" },
   help: { text: "All keys", keys: ["?"], button: "Keys" },
 };
 const RESERVED = ["r", "c", "R", "C", "Tab", "Escape"]; // Streamlit's, the browser's, ours

@@ -34,11 +34,6 @@ export class Queue {
     return this.items[this.at];
   }
 
-  /** The last answer that was not taken back. */
-  get last() {
-    return this.answers.at(-1);
-  }
-
   /** Whether nothing is shown of an item's confidences before it is answered. */
   isBlind(item) {
     return Boolean(this.settings.blind || item?.blind);

@@ -41,7 +41,8 @@ function drawAside(line, outbox) {
   );
 }
 
-function lastAnswer({ last }, outbox) {
+function lastAnswer({ answers }, outbox) {
+  const last = answers.at(-1); // that was not taken back
   if (!last) return [];
   const { item, decisions } = last;
   const parts = decisions.slice(0, LISTED).map((one) => {

@@ -4,6 +4,7 @@ import { button, make } from "../elements.js";
 import { drawItem } from "./item.js";
 import * as keyboard from "./keys.js";
 import { drawPanel } from "./panels.js";
+import { openPicture } from "./picture.js";
 import { verdictsOf } from "./queue.js";
 import { post } from "./server.js";
 import { drawStatus } from "./status.js";
@@ -29,6 +30,7 @@ export class View {
     this.part = (name) => root.querySelector(`[data-part="${name}"]`);
     this.draw = this.draw.bind(this);
     this.part("desk").onpointerdown = () => this.part("desk").focus({ preventScroll: true });
+    this.part("picture").onclick = () => this.change(() => this.zoom());
     const { signal } = (this.listeners = new AbortController());
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
     outbox.addEventListener("change", () => this.drawStatus(), { signal });
@@ -44,6 +46,8 @@ export class View {
       this.queue = queue;
       queue.changed = this.draw;
       if (!queue.item) queue.fetchMore();
+      // Whoever has just given a name goes on with the desk's keys, not with letters of the name.
+      if (document.activeElement?.closest(".st-key-frame-annotator")) this.part("desk").focus({ preventScroll: true });
     }
     this.draw();
   }
@@ -72,6 +76,7 @@ export class View {
     if (this.learning) return this.takeKey(event);
     const at = this.isGrid ? -1 : keyboard.candidateOf(event.key);
     const name = keyboard.actionOf(this.keys, event.key);
+    if (this.part("zoom").open && name !== "zoom") return; // Escape and arrows are the browser's
     if (event.key === "Escape") this.panel = "";
     else if (at >= 0) this.toggle(at);
     else if (name) this.act(name);
@@ -84,7 +89,7 @@ export class View {
   act(name) {
     const { queue } = this;
     if (name === "help") this.panel = this.panel === "help" ? "" : "help";
-    else if (name === "undo") this.undo();
+    else if (name === "undo") queue.undo() || (this.note = "Nothing to undo here. Older decisions are listed below.");
     else if (name === "back" && !this.isGrid) queue.goTo(queue.at - 1);
     else if (!queue.item) return;
     else if (name === "next" && !this.isGrid) queue.at + 1 < queue.items.length && queue.goTo(queue.at + 1);
@@ -94,6 +99,7 @@ export class View {
     else if (name === "toggle") this.toggle(queue.mark);
     else if (name === "preview") this.preview();
     else if (name === "why") this.why();
+    else if (name === "zoom") this.zoom();
     else this.set(queue.mark, { keep: "keep", drop: "reject", unsure: "unsure" }[name]);
     if (name !== "help" && name !== "preview") this.panel = "";
   }
@@ -131,10 +137,6 @@ export class View {
     this.note = verdicts ? "" : "Blind: tick what is true first, or reject all.";
   }
 
-  undo() {
-    if (!this.queue.undo()) this.note = "Nothing to undo here. Older decisions are listed below.";
-  }
-
   /** The marked cell, if it may be explained. */
   get explained() {
     const { item, mark } = this.queue;
@@ -146,6 +148,15 @@ export class View {
   why() {
     const cell = this.explained;
     if (cell) this.trigger("why", { instance: cell.id, label: cell.label });
+  }
+
+  zoom() {
+    const { item, mark, settings } = this.queue;
+    const { id, picture } = { id: "", picture: item?.picture, ...item?.cells[mark] };
+    if (!picture) return void (this.note = "There is no picture here.");
+    const load = () => post("picture", settings.token, { instance_id: id });
+    const tell = (error) => this.change(() => (this.note = `The large picture did not come: ${error.message}`));
+    openPicture(this.part("zoom"), picture, load).catch(tell);
   }
 
   async preview() {

@@ -11,10 +11,6 @@ export class Viewport {
   y = 0;
   zoom = 1;
 
-  resize({ width, height }) {
-    [this.width, this.height] = [width, height];
-  }
-
   get ratio() {
     return Math.min(window.devicePixelRatio || 1, 2);
   }

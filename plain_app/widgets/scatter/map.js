@@ -170,7 +170,7 @@ class InstanceMap {
   /** Asking the frame itself for its size would have the whole page laid out at once. */
   resize({ width, height }) {
     const isSame = width === this.viewport.width && height === this.viewport.height;
-    this.viewport.resize({ width, height });
+    Object.assign(this.viewport, { width, height });
     if (!this.points) return;
     if (!this.shown) this.colour();
     else if (!isSame) this.paint();

@@ -40,12 +40,11 @@ export function listenTo(surface, viewport, listener) {
     pointer.isDrawing = false;
   };
   surface.onpointerleave = () => listener.hovered([Infinity, Infinity]);
-  const onWheel = (event) => {
+  surface.onwheel = (event) => {
     event.preventDefault();
     viewport.zoomAt(Math.exp(-event.deltaY / 400), ...placeOf(event));
     listener.moved();
   };
-  surface.addEventListener("wheel", onWheel, { passive: false });
   surface.onkeydown = (event) => {
     if (event.ctrlKey || event.metaKey || !pressed(viewport, event.key)) return;
     event.preventDefault();

@@ -41,13 +41,8 @@ export class Panel {
   }
 
   createRow(slider) {
-    const row = {
-      element: make("div", "row"),
-      value: make("output", "value"),
-      input: make("input"),
-      mark: make("i"),
-      slider,
-    };
+    const [element, value, input, mark] = [make("div", "row"), make("output", "value"), make("input"), make("i")];
+    const row = { element, value, input, mark, slider };
     const name = make("label", "name", slider.label);
     name.title = slider.help;
     Object.assign(row.input, { type: "range", min: 0, max: slider.stops.length - 1, step: 1 });
@@ -67,10 +62,7 @@ export class Panel {
   }
 
   move(name) {
-    if (this.waiting && performance.now() - this.sentAt < PATIENCE) {
-      this.next = name;
-      return;
-    }
+    if (this.waiting && performance.now() - this.sentAt < PATIENCE) return void (this.next = name);
     this.next = null;
     this.sentAt = performance.now();
     this.waiting = this.number = Math.max(this.number + 1, Date.now());

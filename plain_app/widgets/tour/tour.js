@@ -52,8 +52,7 @@ async function go(at) {
   screen.outline.textContent = "";
   const isMine = () => mine === visit;
   if (!isOn(stop.page)) {
-    const link = await appears(() => linkTo(stop.page), isMine);
-    link?.click();
+    (await appears(() => linkTo(stop.page), isMine))?.click();
     await appears(() => isOn(stop.page), isMine);
   }
   if (stop.press) {
