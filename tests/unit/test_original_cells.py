@@ -329,7 +329,7 @@ def test_data_stored_without_its_file_still_opens_and_exports(tmp_path):
     dataset = space.load_dataset(fingerprint)
     assert dataset.original is None
     out = formats.write(dataset, tmp_path / "out.csv", mapping=space.mapping(fingerprint))
-    assert out.read_text() == "x,id,label_a\n0.5,i1,1\n1.25,i2,0\n2,i3,1\n"
+    assert out.read_text() == "x,id,label_a\n0.5,i1,1\n1.25,i2,0\n2.0,i3,1\n"
 
 
 def test_the_beginning_of_a_data_set_takes_the_beginning_of_its_file(tmp_path):
