@@ -111,7 +111,7 @@ def compare_recording(epochs: int = 300) -> dict[str, Any]:
         workspace = Workspace(folder)
         run = workspace.runs.create(workspace.add_dataset(dataset, one.name), config)
         worker.run_training(workspace, run.id, on_event=turns)
-    result = {"alone": float(np.mean(turns.alone)), "recorded": float(np.mean(turns.told))}
+    result = {"alone": float(np.mean(turns.alone)), "recorded": float(np.mean(turns.recorded))}
     return {**result, "overhead": result["recorded"] / result["alone"] - 1}
 
 
@@ -120,16 +120,16 @@ class _Turns:
 
     def __init__(self, other: Iterator[Any]) -> None:
         self.alone: list[float] = []
-        self.told: list[float] = []
+        self.recorded: list[float] = []
         self._other, self._since = other, perf_counter()
 
     def __call__(self, event: Any) -> None:
-        told = perf_counter()
+        recorded = perf_counter()
         next(self._other)
         now = perf_counter()
         if event.kind == "epoch":
-            self.told.append(told - self._since)
-            self.alone.append(now - told)
+            self.recorded.append(recorded - self._since)
+            self.alone.append(now - recorded)
         self._since = now
 
 

@@ -133,10 +133,10 @@ def convergence(
     for one in sets:
         Y = one.noisy(None if one.candidates is not None else r, base.seed)
         events = PlainTrainer(base).epochs(CandidateDataset(one.X, Y))
-        told = [event for event in events if event.kind == "epoch"]
+        epochs = [event for event in events if event.kind == "epoch"]
         found[one.name] = {
-            "objective": [event.objective.total for event in told],
-            "loss of the network": [event.loss for event in told],
+            "objective": [event.objective.total for event in epochs],
+            "loss of the network": [event.loss for event in epochs],
         }
     return found
 

@@ -59,7 +59,7 @@ _NEGLIGIBLE = 1e-3
 _STEPS = np.linspace(-30, 30, 41)
 """Shifts at which shares are computed; between them they are interpolated."""
 
-_LOOK, _FEWER = 1500, 4
+_MAX_CANDIDATES, _FEWER = 1500, 4
 """Candidates from which shifts are found, evenly spaced in the order; every which of them tells the
 cuts, within .01."""
 
@@ -89,7 +89,7 @@ class Readings:
         expected : the range of the share of false candidates that a person expects
         """
         middle = float(np.median(order))
-        some = np.argsort(order, kind="stable")[:: max(len(order) // _LOOK, 1)]
+        some = np.argsort(order, kind="stable")[:: max(len(order) // _MAX_CANDIDATES, 1)]
         chance, x, few = chance[:, some], order[some], slice(None, None, _FEWER)
         u = (_SHARES[1:] + _SHARES[:-1]) / 2
         prior = np.diff(betainc(*UNSEEN, _SHARES))

@@ -138,12 +138,12 @@ def encode(
     keys: dict[str, tuple[bytes, ...]] = {}
     for one in planned:
         cells = dataset.display[one.column].tolist()  # type: ignore[index]
-        told = _for_column(progress, one.column)
+        report = _for_column(progress, one.column)
         if one.kind == "text":
             texts = ["" if _is_blank(cell) else str(cell) for cell in cells]
-            block = _text_block(texts, one, workspace, told)
+            block = _text_block(texts, one, workspace, report)
         else:
-            rows = _picture_rows(cells, one, data, workspace, told)
+            rows = _picture_rows(cells, one, data, workspace, report)
             block, broken[one.column], keys[one.column] = rows.features, rows.broken, rows.keys
         blocks.append(block)
         names += [f"{one.column}:{at}" for at in range(block.shape[1])]
@@ -233,7 +233,7 @@ def _own_features(result: ReadResult) -> tuple[list[Any], list[str]]:
 
 
 def _text_block(
-    texts: Sequence[str], one: Planned, workspace: Path | None, told: Callable[[int, int], None]
+    texts: Sequence[str], one: Planned, workspace: Path | None, report: Callable[[int, int], None]
 ) -> Values:
     from core.encoders.texts import word_topics
 
@@ -242,7 +242,7 @@ def _text_block(
     if name != WORDS:
         encoder = load(MINILM if name == BOTH else name, "text")
         cache = EncodingCache(_kept_in(workspace), encoder.name, encoder.n_features)
-        parts.append(encode_texts(texts, encoder, cache, told))
+        parts.append(encode_texts(texts, encoder, cache, report))
     return np.hstack(parts)
 
 
@@ -251,13 +251,13 @@ def _picture_rows(
     one: Planned,
     data: Path | None,
     workspace: Path | None,
-    told: Callable[[int, int], None],
+    report: Callable[[int, int], None],
 ) -> Any:
     encoder = load(one.offer.name, "picture")
     check_size(4 * len(cells) * encoder.n_features, "the features")
     cache = EncodingCache(_kept_in(workspace), encoder.name, encoder.n_features)
     small = None if workspace is None else Thumbnails(workspace)
-    rows = encode_pictures(cells, source_of(data), encoder, cache, told, small)
+    rows = encode_pictures(cells, source_of(data), encoder, cache, report, small)
     if len(rows.broken) == len(cells):
         reasons = Counter(broken.reason for broken in rows.broken).most_common(5)
         fix = "Put the pictures beside the file, or pack both into one zip file."

@@ -55,12 +55,12 @@ def store_encoded(
             child.stdin.write(json.dumps(order))
             child.stdin.close()
             for line in child.stdout:
-                told = json.loads(line)
-                if "error" in told:
-                    raise PlainError(*told["error"])
-                if "fingerprint" in told:
-                    return str(told["fingerprint"])
-                progress(told["column"], told["done"], told["total"])
+                message = json.loads(line)
+                if "error" in message:
+                    raise PlainError(*message["error"])
+                if "fingerprint" in message:
+                    return str(message["fingerprint"])
+                progress(message["column"], message["done"], message["total"])
         finally:
             child.kill()  # whoever asked may be gone: what was encoded is kept
     hint = "Try again: it goes on where it stopped. Close other programs if memory is short."

@@ -97,8 +97,8 @@ def encode_pictures(
         ahead = _one_ahead(readers.map(prepared, part) for part in parts)
         items = (item for part in ahead for item in part)
         rows = _encode(items, len(cells), encoder, cache, progress)
-    told = tuple(Broken(one.row, str(cells[one.row])[:80], one.reason) for one in rows.broken)
-    return Rows(rows.features, told, rows.keys)
+    broken = tuple(Broken(one.row, str(cells[one.row])[:80], one.reason) for one in rows.broken)
+    return Rows(rows.features, broken, rows.keys)
 
 
 def _encode(

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from core.methods.base import CandidateEstimator, Matrix, Setting, Step
+from core.methods.base import Matrix, Setting, Step
+from core.methods.epochs import EpochEstimator
 
 
-class APMLStyle(CandidateEstimator):
+class APMLStyle(EpochEstimator):
     """After APML, or PML-GAN (Yan and Guo, AAAI 2021): four networks against one.
 
     A disambiguator gives z = Y (1 - D~(x)); a predictor F, a generator G from labels to features
@@ -32,11 +33,8 @@ class APMLStyle(CandidateEstimator):
         "b": Setting(0, 1000, "Weight of the adversary."),
         "c": Setting(0, 1000, "Weight of predicting what was generated."),
         "s": Setting(0, 1000, "Price of removing a candidate."),
-        "epochs": Setting(1, 100_000, "Passes over the data."),
-        "batch_size": Setting(2, 1e6, "Instances per step."),
-        "learning_rate": Setting(1e-6, 1, "Step size."),
+        **EpochEstimator.settings,
     }
-    scale = "none"
 
     def __init__(
         self,
@@ -53,10 +51,6 @@ class APMLStyle(CandidateEstimator):
         self.a, self.b, self.c, self.s = a, b, c, s
         self.epochs, self.batch_size, self.learning_rate = epochs, batch_size, learning_rate
         self.seed, self.device = seed, device
-
-    @property
-    def n_steps(self) -> int:
-        return self.epochs
 
     def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         import torch

@@ -3,32 +3,21 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from core.methods.base import CandidateEstimator, Matrix, Setting, Step
+from core.methods.base import Matrix, Setting, Step
+from core.methods.epochs import EpochEstimator
 
 
-class OneNetwork(CandidateEstimator):
+class OneNetwork(EpochEstimator):
     """PLAIN's network, trained by Adam on standardised features; a method adds its loss.
 
     Confidences are the predictions of the training rows.
     """
 
     settings: ClassVar = {
-        "epochs": Setting(1, 100_000, "Passes over the data."),
-        "batch_size": Setting(2, 1e6, "Instances per step."),
-        "learning_rate": Setting(1e-6, 1, "Step size."),
+        **EpochEstimator.settings,
         "weight_decay": Setting(0, 1, "Shrinkage of the weights."),
     }
-    scale = "none"
-    epochs: int
-    batch_size: int
-    learning_rate: float
     weight_decay: float
-    seed: int
-    device: str
-
-    @property
-    def n_steps(self) -> int:
-        return self.epochs
 
     def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         import torch

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from core.methods.base import CandidateEstimator, Matrix, Setting, Step
+from core.methods.base import Matrix, Setting, Step
+from core.methods.epochs import EpochEstimator
 
 
-class PMLMTStyle(CandidateEstimator):
+class PMLMTStyle(EpochEstimator):
     """After PML-MT (Yan, Li and Feng, Knowledge-Based Systems 212, 2021): mutual teaching.
 
     Two networks, each with a teacher of averaged weights t <- m t + (1 - m) theta. After every
@@ -33,11 +34,8 @@ class PMLMTStyle(CandidateEstimator):
         "momentum": Setting(0, 1, "How slowly teachers follow."),
         "keep": Setting(0, 1, "How much of the old confidences an epoch keeps."),
         "warm_up": Setting(0, 100_000, "Epochs on the candidates as given."),
-        "epochs": Setting(1, 100_000, "Passes over the data."),
-        "batch_size": Setting(2, 1e6, "Instances per step."),
-        "learning_rate": Setting(1e-6, 1, "Step size."),
+        **EpochEstimator.settings,
     }
-    scale = "none"
 
     def __init__(
         self,
@@ -55,10 +53,6 @@ class PMLMTStyle(CandidateEstimator):
         self.l1, self.l2, self.momentum, self.keep = l1, l2, momentum, keep
         self.warm_up, self.epochs, self.batch_size = warm_up, epochs, batch_size
         self.learning_rate, self.seed, self.device = learning_rate, seed, device
-
-    @property
-    def n_steps(self) -> int:
-        return self.epochs
 
     def _iterate(self, X: Any, Y: Matrix, state: Mapping[str, Any]) -> Iterator[Step]:
         import torch

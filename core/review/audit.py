@@ -104,16 +104,16 @@ class Audit:
             )
         low, high = self.level
         fit = "as" if self.is_calibrated else "unlike"
-        told = (
+        audited = (
             f"Audited: by {self.n_told} random answers {low:.0%} to {high:.0%} of the candidates "
             f"are true, {fit} the confidences say ({self.n_true} true, {self.expected:.0f} "
             "expected)."
         )
         if not self.n_kept:
-            return told
+            return audited
         low, high = self.precision
         right = f"{self.n_right} of {self.n_kept}"
-        return f"{told} Of what is kept, {low:.0%} to {high:.0%} is right ({right})."
+        return f"{audited} Of what is kept, {low:.0%} to {high:.0%} is right ({right})."
 
 
 def audit(reviewer: Reviewer, threshold: Threshold | None = None) -> Audit:

@@ -79,8 +79,8 @@ class Standby:
             return None
         self._process = None
         try:
-            with process.stdin as told:
-                told.write(run_id.encode())
+            with process.stdin as pipe:
+                pipe.write(run_id.encode())
         except OSError:  # it has just ended
             return None
         return process

@@ -59,10 +59,10 @@ class LabelStore:
     def undo(self, fingerprint: str, annotator: str) -> LabelChange | None:
         """Take the newest change that stands back; return it, or none where nothing stands."""
         with self._database.write() as connection:
-            standing = _standing(_rows(connection, fingerprint))
-            if not standing:
+            changes = _in_effect(_rows(connection, fingerprint))
+            if not changes:
                 return None
-            last = standing[-1]
+            last = changes[-1]
             _insert(connection, fingerprint, "undo", last.label, last.name, annotator)
         return last
 
@@ -109,16 +109,17 @@ def _rows(connection: Connection, fingerprint: str) -> list[LabelChange]:
     return [LabelChange(**row._mapping) for row in found]
 
 
-def _standing(rows: list[LabelChange]) -> list[LabelChange]:
-    standing: list[LabelChange] = []
+def _in_effect(rows: list[LabelChange]) -> list[LabelChange]:
+    """Return the changes that were not undone."""
+    changes: list[LabelChange] = []
     for row in rows:
         if row.kind != "undo":
-            standing.append(row)
-        elif standing:
-            standing.pop()
-    return standing
+            changes.append(row)
+        elif changes:
+            changes.pop()
+    return changes
 
 
 def _names(rows: list[LabelChange], labels: Sequence[str]) -> list[str]:
-    called = {row.label: row.name for row in _standing(rows)}
+    called = {row.label: row.name for row in _in_effect(rows)}
     return [called.get(label, label) for label in labels]

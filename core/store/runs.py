@@ -369,7 +369,7 @@ def clean(text: str) -> str:
 
 
 def new_id() -> str:
-    """Nine characters of time in milliseconds, four of chance: sorts by age, fits any path."""
+    """Nine characters of time in milliseconds, four random ones: sorts by age, fits any path."""
     stamp = time.time_ns() // 1_000_000
     digits = "".join(_ALPHABET[stamp >> shift & 31] for shift in range(40, -1, -5))
     return digits + "".join(choice(_ALPHABET) for _ in range(4))

@@ -94,7 +94,7 @@ def explain(objective: ObjectiveName, workspace: Workspace, fingerprint: str) ->
 
 
 def read_verdicts(workspace: Workspace, dataset: CandidateDataset) -> Verdicts:
-    """Return the standing decisions on candidate cells; unsure ones do not count."""
+    """Return the current decisions on candidate cells; unsure ones do not count."""
     row = {name: i for i, name in enumerate(dataset.ids)}
     column = {name: j for j, name in enumerate(dataset.label_names)}
     cells = [

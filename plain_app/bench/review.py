@@ -77,8 +77,8 @@ def check(server: Server, page: Page, pressed: int) -> None:
     expect_saved(page)
     rows = stored(server.workspace)
     lost = pressed - answers(rows)
-    told = f"pressed {pressed}, moved on {answered(page)}, stored {answers(rows)}"
-    print(f"    {told}, lost {lost}, doubled {len(doubled(rows))}")
+    counts = f"pressed {pressed}, moved on {answered(page)}, stored {answers(rows)}"
+    print(f"    {counts}, lost {lost}, doubled {len(doubled(rows))}")
 
 
 def pressing(every: float, count: int) -> Callable[[Browser], None]:

@@ -102,13 +102,16 @@ def evolution_option(points: EvolutionPoints, n_epochs: int) -> dict[str, Any]:
     return option
 
 
-def spread_option(points: EvolutionPoints, epoch: int) -> dict[str, Any]:
-    """Draw the distribution at one epoch; the scale is that of all epochs."""
+def spread_option(points: EvolutionPoints, epoch: int, method: str | None = None) -> dict[str, Any]:
+    """Draw the distribution at one epoch; the scale is that of all epochs.
+
+    Of a method without epochs, which is named, these are its own numbers.
+    """
     row = points.shares[points.epochs.index(epoch)]
     option = titled(
-        f"Confidences at epoch {epoch}",
+        f"Numbers of {method}" if method else f"Confidences at epoch {epoch}",
         xAxis=axis("% of cells", max=float(np.ceil(points.shares.max(initial=1)))),
-        yAxis=axis("confidence", "category", data=points.bins, nameGap=64),
+        yAxis=axis("number" if method else "confidence", "category", data=points.bins, nameGap=64),
         series=[{"type": "bar", "name": "% of cells", "data": np.round(row, 2).tolist()}],
     )
     option["series"][0]["barCategoryGap"] = "12%"

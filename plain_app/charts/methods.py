@@ -64,8 +64,8 @@ def critical_figure(points: CriticalPoints) -> go.Figure:
         text = f"{name} {rank:.2f}" if left else f"{rank:.2f} {name}"
         figure.add_annotation(x=end, y=y, text=text, showarrow=False, xanchor=side)
     figure.add_scatter(x=[1, 1 + points.distance], y=[0.9, 0.9], mode="lines+markers", **_MARK)
-    told = f"critical difference {points.distance:.2f}"
-    figure.add_annotation(x=1, y=1.5, text=told, showarrow=False, xanchor="left")
+    text = f"critical difference {points.distance:.2f}"
+    figure.add_annotation(x=1, y=1.5, text=text, showarrow=False, xanchor="left")
     figure.update_layout(showlegend=False, height=ROW * n + 150, margin={"l": 20, "r": 20, "t": 10})
     room = 2.6 + 6 / n  # for the names, in ranks
     figure.update_xaxes(

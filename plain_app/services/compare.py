@@ -9,7 +9,7 @@ import streamlit as st
 from core import tuning
 from core.engine.config import ABLATIONS, PlainConfig
 from core.engine.metrics import f1, roc_auc
-from core.runs.standing import Standing, judge, judge_each_other
+from core.runs.ranking import Ranking, judge, judge_each_other
 from core.tuning.objectives import read_verdicts
 from plain_app.charts.compare import Curve, DisagreementPoints, disagreement_points
 from plain_app.charts.instance_map import colour_numbers
@@ -179,7 +179,7 @@ class Judged(NamedTuple):
     """Compared runs, judged by the best that is known."""
 
     by: str  # truth, decisions, or each other
-    standing: Standing
+    ranking: Ranking
 
 
 def judged(fingerprint: str, subjects: list[Subject]) -> Judged | None:

@@ -1,6 +1,6 @@
 """Data sets: files on their way in, what they hold, and those in the workspace.
 
-A file on its way in lies in the workspace's `incoming` folder under a name of chance, or wherever
+A file on its way in lies in the workspace's `incoming` folder under a random name, or wherever
 `--data` named it; it is only read. Nothing is stored before `store`.
 """
 
@@ -142,11 +142,11 @@ def read_staged(
         gone = Problem("the file is gone", "Choose it again.", fatal=True, value=staged.name)
         raise DatasetError([gone]) from None
     stated = "" if mapping is None else mapping.model_dump_json(exclude_unset=True)
-    told = [0.0]
-    reading = _readers.submit(_read, staged.path, staged.name, stamp, stated, told)
+    share = [0.0]
+    reading = _readers.submit(_read, staged.path, staged.name, stamp, stated, share)
     while not wait([reading], POLL_SECONDS).done:
         if show is not None:
-            show(told[0])
+            show(share[0])
     return reading.result()
 
 

@@ -177,8 +177,8 @@ def _asked_again(found: State, asked: Asked) -> Question | None:
     if not names or set(names) & set(asked.have):  # or one is on the desk already
         return None
     name = names[int(np.random.default_rng(len(repeated)).integers(len(names)))]
-    told = [one for one in made if one.instance_id == name and one.verdict in ("keep", "reject")]
-    labels = [found.results.label_of[one.label] for one in told if not one.adjudicates]
+    clear = [one for one in made if one.instance_id == name and one.verdict in ("keep", "reject")]
+    labels = [found.results.label_of[one.label] for one in clear if not one.adjudicates]
     return Question(found.results.row_of[name], labels, 0.0, AGAIN) if labels else None
 
 

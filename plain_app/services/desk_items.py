@@ -126,8 +126,8 @@ def _asked_how(found: State, question: Question, at: int, asked: Asked) -> dict[
 
 
 def _offered(results: Explored, row: int, at: int) -> str:
-    told = sources.offered_text(results, row, at)
-    return f"offered by {told}" if told else ""
+    text = sources.offered_text(results, row, at)
+    return f"offered by {text}" if text else ""
 
 
 def _reason(found: State, question: Question, blind: bool) -> str:

@@ -89,11 +89,11 @@ def _of_votes(fingerprint: str, _dataset: CandidateDataset) -> Reliability | Non
 def reliability_table(found: Reliability) -> pd.DataFrame:
     """Return sensitivity and specificity of every source with their 90 % intervals, in words."""
 
-    def told(value: float, low: float, high: float) -> str:
+    def interval(value: float, low: float, high: float) -> str:
         return f"{value:.0%} ({low:.0%} to {high:.0%})"
 
     parts = {
-        name: [told(*one) for one in zip(rates.value, rates.low, rates.high, strict=True)]
+        name: [interval(*one) for one in zip(rates.value, rates.low, rates.high, strict=True)]
         for name, rates in (
             ("says yes when true", found.sensitivity),
             ("says no when false", found.specificity),
@@ -120,9 +120,9 @@ def offered_text(results: Explored, row: int, label: int) -> str:
     """Say who offered a cell and how much of the evidence the votes are; nothing without votes."""
     if results.dataset.votes is None:
         return ""
-    told = results.dataset.votes.describe(row, label)
+    text = results.dataset.votes.describe(row, label)
     evidence = source_evidence(results, row, label)
-    return told if evidence is None else f"{told} · {evidence.share:.0%} of the evidence"
+    return text if evidence is None else f"{text} · {evidence.share:.0%} of the evidence"
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)

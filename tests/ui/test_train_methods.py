@@ -57,6 +57,10 @@ def test_a_methods_run_shows_what_it_has(name, shows, stage, open_app):
     app = open_app("train")
     assert not app.exception
     assert shows in texts(app)
+    made = stage.space.runs.get(run.id).epoch
+    (listed,) = (one.value["epochs"] for one in app.dataframe if "epochs" in one.value)
+    assert made in listed.tolist()
+    assert (made == run.config.epochs) == bool(shows)  # the other ends before its most
     key = "train.section_at_once" if shows else "train.section"
     options = app.segmented_control(key=key).options
     assert ("Curves" in options) == (not shows)

@@ -34,6 +34,16 @@ def test_no_epochs_draw_an_empty_chart():
     assert len(evolution.cell_statistics(np.empty((0, 5), np.float16)).mean) == 0
 
 
+def test_the_numbers_of_a_method_without_epochs_name_it_instead_of_an_epoch():
+    points = evolution.EvolutionPoints(
+        epochs=[1], bins=["0", "1"], shares=np.ones((1, 2)), n_cells=2
+    )
+    titles = [
+        evolution.spread_option(points, 1, method)["title"]["text"] for method in (None, "ml-knn")
+    ]
+    assert titles == ["Confidences at epoch 1", "Numbers of ml-knn"]
+
+
 def test_the_most_restless_cell_is_the_one_that_travelled():
     statistics = evolution.cell_statistics(HISTORY)
     points = evolution.restless_points(HISTORY, statistics, top=2)

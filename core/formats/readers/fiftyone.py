@@ -71,9 +71,9 @@ def _samples(
     labels = sets_of(resolved_labels(dataset, resolution), numbers)
     candidates = sets_of(dataset.candidates, numbers)
     for i, instance in enumerate(dataset.ids):
-        told = {keys[name]: texts[i] for name, texts in display.items() if name in keys}
+        fields = {keys[name]: texts[i] for name, texts in display.items() if name in keys}
         if image is None:
-            file = _text_file(folder, i, "\n".join(told.values()) or instance)
+            file = _text_file(folder, i, "\n".join(fields.values()) or instance)
         else:
             file = _picture_file(folder, i, display[image][i], source)
         sample: Record = {"_id": _object_id(dataset, i, ""), "filepath": file, "tags": []}
@@ -83,7 +83,7 @@ def _samples(
                 "_cls": "Classifications",
                 "classifications": [_one(dataset, resolution, i, j, name) for j in members],
             }
-        yield {**sample, **told}
+        yield {**sample, **fields}
 
 
 def _one(dataset: CandidateDataset, resolution: Any, i: int, j: int, name: str) -> Record:

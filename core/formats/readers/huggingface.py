@@ -213,8 +213,8 @@ def table_of(dataset: CandidateDataset, resolution: Any, *, features: bool) -> p
         columns[name] = pa.array(sets_of(matrix, numbers), pa.list_(pa.int64()))
     if resolution is not None:
         rows = zip(resolution.confidences, dataset.candidates, strict=True)
-        told = [row[offered > 0].tolist() for row, offered in rows]
-        columns["confidence"] = pa.array(told, pa.list_(pa.float32()))
+        values = [row[offered > 0].tolist() for row, offered in rows]
+        columns["confidence"] = pa.array(values, pa.list_(pa.float32()))
     if features:
         columns["features"] = _feature_column(dataset.features)
     described = {name: _described(one.type) for name, one in columns.items()}

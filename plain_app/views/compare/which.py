@@ -39,13 +39,13 @@ def draw_which(fingerprint: str, subjects: list[Subject], names: list[str]) -> N
 
 
 def _draw_scores(judged: Judged, subjects: list[Subject], names: list[str]) -> None:
-    standing, good = judged.standing, set(judged.standing.good)
-    order = np.argsort(-standing.scores, kind="stable")
+    ranking, good = judged.ranking, set(judged.ranking.good)
+    order = np.argsort(-ranking.scores, kind="stable")
     table = pd.DataFrame(
         {
             "": [names[at] for at in order],
             "run or trial": [subjects[at].title for at in order],
-            "AUC": [float(standing.scores[at]) for at in order],
+            "AUC": [float(ranking.scores[at]) for at in order],
             "good": ["✓" if at in good else "" for at in order],
         }
     )
@@ -54,17 +54,17 @@ def _draw_scores(judged: Judged, subjects: list[Subject], names: list[str]) -> N
 
 
 def _draw_ranks(judged: Judged, subjects: list[Subject], names: list[str]) -> None:
-    standing = judged.standing
-    if standing.ranks is None:
-        st.caption(standing.why_not)
+    ranking = judged.ranking
+    if ranking.ranks is None:
+        st.caption(ranking.why_not)
         return
     short = [f"{letter} {one.title}"[:24] for letter, one in zip(names, subjects, strict=True)]
-    points = critical_points(short, standing.ranks.tolist(), standing.distance)
+    points = critical_points(short, ranking.ranks.tolist(), ranking.distance)
     figure = critical_figure(points)
     best = points.names[0]
     st.plotly_chart(figure, key="compare.ranks", alt=f"Mean ranks; {best} is first")
     st.caption(
-        f"Mean ranks over {standing.n_parts} parts of the instances (Nemenyi). Those joined by a "
+        f"Mean ranks over {ranking.n_parts} parts of the instances (Nemenyi). Those joined by a "
         "bar cannot be told apart on this data; it says nothing about other data."
     )
 
@@ -72,7 +72,7 @@ def _draw_ranks(judged: Judged, subjects: list[Subject], names: list[str]) -> No
 def _draw_consensus(judged: Judged, fingerprint: str, subjects: list[Subject]) -> None:
     """Offer to make a run of what the good ones say together."""
     titles = {one.run_id: one.title for one in subjects if one.run_id is not None}
-    good = [subjects[at].run_id for at in judged.standing.good if subjects[at].run_id is not None]
+    good = [subjects[at].run_id for at in judged.ranking.good if subjects[at].run_id is not None]
     if len(titles) < 2:
         return
     with st.popover("Consensus of good methods", key="compare.consensus", on_change="rerun") as box:

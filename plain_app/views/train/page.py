@@ -213,6 +213,11 @@ def _draw_live(run_id: str, was_live: bool) -> None:
             return draw_section(section, run, events)
 
 
+def _epochs_made(run: RunRow, status: Status) -> str:
+    """Return the epochs made; a finished run may have needed fewer than its most."""
+    return str(run.epoch) if status == "finished" else f"{run.epoch} of {run.config.epochs}"
+
+
 def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.bar"):
         state_badge(status)
@@ -225,7 +230,7 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
     ends = "time left" if status in runs.HELD else "time in all"
     took = events.ended.seconds if events.ended else sum(spent.values())
     figures = [
-        Figure("epoch", f"{run.epoch} of {run.config.epochs}"),
+        Figure("epoch", _epochs_made(run, status)),
         Figure(ends, duration(left if status in runs.HELD else took)),
         Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
         *_learning(run, spent),

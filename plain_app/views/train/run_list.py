@@ -65,7 +65,7 @@ def _run_row(run: RunRow) -> dict[str, Any]:
     return {
         "run": runs.title(run),
         "state": runs.status(run),
-        "epochs": run.config.epochs,
+        "epochs": run.epoch if run.state.is_ended else run.config.epochs,
         "loss": epochs[-1].loss if epochs and run.config.epochs > 1 else None,
         "AUC": scores.get("auc"),
         "F1": scores.get("f1"),

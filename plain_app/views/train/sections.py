@@ -45,7 +45,8 @@ def _draw_numbers(run: RunRow, events: RunEvents) -> None:
     label = st.selectbox("Label", labels, key="train.label", width=200)
     points = histories.evolution(run, None if label == ALL else label)
     if points.epochs:
-        draw_chart(evolution.spread_option(points, points.epochs[-1]), TALL, "train.numbers")
+        option = evolution.spread_option(points, points.epochs[-1], run.config.method.name)
+        draw_chart(option, TALL, "train.numbers")
     st.caption(
         f"{_about_cells(points.n_cells, run)} {run.config.method.name} has no epochs: these are "
         "its own numbers, before they became confidences, which Explore shows."

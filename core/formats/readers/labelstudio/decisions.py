@@ -47,12 +47,12 @@ class Answer:
 
     def __init__(self, source: str | None, annotation: dict[str, Any], chosen: list[str]) -> None:
         before = decided_before(annotation, chosen)
-        told = annotation.get("updated_at") or annotation.get("created_at")
+        time = annotation.get("updated_at") or annotation.get("created_at")
         key = annotation.get("unique_id") or annotation.get("id") or annotation.get("annotation_id")
         self.chosen = chosen
         self.is_part = before is not None  # it names what was kept; the rest is not told
         self.annotator = _annotator(source) if before is None else before[0]
-        self.time = (str(told) if told else NEVER) if before is None else before[1]
+        self.time = (str(time) if time else NEVER) if before is None else before[1]
         self.key = None if before is not None else str(key)
 
 

@@ -20,7 +20,7 @@ NEAR_THE_BEST = 0.05
 """How far below the best a run may score and still be a good one."""
 
 
-class Standing(NamedTuple):
+class Ranking(NamedTuple):
     """How runs rank true above false candidates, and how sure their order is."""
 
     scores: Floats  # (m,), AUC
@@ -37,7 +37,7 @@ class Standing(NamedTuple):
         return sorted({*np.flatnonzero(near).tolist(), *order[:2].tolist()})
 
 
-def judge(confidences: Any, rows: Any, known: Any, seed: int = 0) -> Standing | None:
+def judge(confidences: Any, rows: Any, known: Any, seed: int = 0) -> Ranking | None:
     """Judge confidences (m, cells) by what is known of the cells: 1, 0, or NaN.
 
     Ranks are means over parts of the instances: they tell how sure the order is on this data, not
@@ -50,7 +50,7 @@ def judge(confidences: Any, rows: Any, known: Any, seed: int = 0) -> Standing | 
         return None
     scores = np.array([roc_auc(true, one) for one in C])
     if len(C) < 3:
-        return Standing(scores, None, 0.0, 0, "A diagram needs three or more.")
+        return Ranking(scores, None, 0.0, 0, "A diagram needs three or more.")
     shuffled = np.random.default_rng(seed).permutation(int(rows.max()) + 1)[rows]
     for n in N_PARTS:
         part = shuffled % n
@@ -58,14 +58,14 @@ def judge(confidences: Any, rows: Any, known: Any, seed: int = 0) -> Standing | 
         if min(counts) >= MIN_EACH:
             by = np.array([[roc_auc(true[part == p], c[part == p]) for c in C] for p in range(n)])
             distance = statistics.nemenyi_distance(len(C), n)
-            return Standing(scores, statistics.friedman(by).ranks, distance, n, "")
+            return Ranking(scores, statistics.friedman(by).ranks, distance, n, "")
     few = (
         f"Too little is known for a diagram: {int(true.sum())} true and {int((~true).sum())} false"
     )
-    return Standing(scores, None, 0.0, 0, f"{few} cells.")
+    return Ranking(scores, None, 0.0, 0, f"{few} cells.")
 
 
-def judge_each_other(confidences: Any, cut: float = 0.5) -> Standing | None:
+def judge_each_other(confidences: Any, cut: float = 0.5) -> Ranking | None:
     """Judge each by what most of the others keep; it tells who is odd, not who is right.
 
     None with fewer than three, or where the others all agree.
@@ -81,6 +81,6 @@ def judge_each_other(confidences: Any, cut: float = 0.5) -> Standing | None:
         scores.append(roc_auc(kept, one[said]) if kept.any() and not kept.all() else np.nan)
     if np.isnan(scores).all():
         return None
-    return Standing(
+    return Ranking(
         np.array(scores), None, 0.0, 0, "Without truth or decisions there is no diagram."
     )

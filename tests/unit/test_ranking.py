@@ -7,7 +7,7 @@ from core.data.demo import load_demo
 from core.errors import ConfigError, StoreError
 from core.methods.choice import method_config
 from core.runs import worker
-from core.runs.standing import judge, judge_each_other
+from core.runs.ranking import judge, judge_each_other
 from core.store import Workspace
 
 RNG = np.random.default_rng(0)
