@@ -132,10 +132,10 @@ class ReviewMachine(RuleBasedStateMachine):
 
     @invariant()
     def both_connections_read_the_model(self):
-        standing = [stack[-1] for stack in self._stacks().values() if stack]
+        newest = [stack[-1] for stack in self._stacks().values() if stack]
         order = {one.uid: at for at, one in enumerate(self.history)}
-        standing.sort(key=lambda one: (one.adjudicates, order[one.uid]))
-        latest = {(one.instance_id, one.label): one.uid for one in standing}
+        newest.sort(key=lambda one: (one.adjudicates, order[one.uid]))
+        latest = {(one.instance_id, one.label): one.uid for one in newest}
         for space, following in zip(self.spaces, self.following, strict=True):
             store = space.decisions
             assert [one.uid for one in store.history(self.data)] == [

@@ -104,7 +104,7 @@ def _cell(found: State, row: int, at: int, asked: Asked) -> dict[str, Any]:
         "name": found.names[at],
         "confidence": round(float(found.reviewer.confidences[row, at]), 4),
         "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
-        "standing": asked.verdict((name, label)),
+        "decided": asked.verdict((name, label)),
         "offered": _offered(found.results, row, at),
     }
 
@@ -121,7 +121,7 @@ def _asked_how(found: State, question: Question, at: int, asked: Asked) -> dict[
         dataset = found.results.dataset
         before = asked.own.get((dataset.ids[question.row], dataset.label_names[at]))
         if before is not None:  # a random cell stays one
-            how |= {"standing": None, "before": before.verdict, "sampled": before.sampled}
+            how |= {"decided": None, "before": before.verdict, "sampled": before.sampled}
     return how
 
 

@@ -37,7 +37,7 @@ test("undo takes the last answer back and returns to its question", () => {
   queue.answer(["reject"]);
   assert.ok(queue.undo());
   assert.equal(queue.item.key, "b");
-  assert.equal(queue.item.cells[0].standing, null);
+  assert.equal(queue.item.cells[0].decided, null);
   assert.deepEqual([sent.at(-1).verdict, sent.at(-1).instance_id], ["undo", "b"]);
   assert.ok(queue.undo());
   assert.equal(queue.undo(), false);

@@ -150,7 +150,7 @@ def test_a_second_person_is_asked_the_same_when_overlap_is_asked_for(space, clai
     assert [cell["label"] for cell in other["cells"] if cell["asked"]] == [
         item["cells"][0]["label"]
     ]
-    assert other["cells"][0]["standing"] is None  # the first opinion is not told
+    assert other["cells"][0]["decided"] is None  # the first opinion is not told
 
 
 def test_decisions_settle_and_undoing_them_opens_again(space, claims, demo):
@@ -461,7 +461,7 @@ def test_one_answered_instance_in_twenty_comes_back_blind_and_counts_once(space,
     (again,) = [one for one in items if any("before" in cell for cell in one["cells"])]
     cell = again["cells"][0]
     assert again["blind"]
-    assert cell["standing"] is None  # what was said is not told
+    assert cell["decided"] is None  # what was said is not told
     assert cell["before"] in ("keep", "reject")
     other = "reject" if cell["before"] == "keep" else "keep"
     desk.save(claims, {"decisions": [decision(again, uid="again", shown=False, verdict=other)]})

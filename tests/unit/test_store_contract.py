@@ -413,9 +413,9 @@ class TestDecisions:
     def test_undo_steps_back_as_often_as_it_is_asked(self, decide, verdicts, workspace, data):
         for verdict in ("keep", "reject", "unsure"):
             decide(verdict)
-        for standing in ("reject", "keep"):
+        for verdict in ("reject", "keep"):
             decide("undo")
-            assert verdicts() == [("1", "cat", standing)]
+            assert verdicts() == [("1", "cat", verdict)]
         decide("undo")
         decide("undo")  # nothing is left to undo
         assert verdicts() == []

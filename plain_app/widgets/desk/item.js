@@ -40,7 +40,7 @@ function row(view, cell, at, isHidden) {
   const row = make("div", "row");
   row.dataset.verdict = cell.verdict ?? "";
   row.classList.toggle("marked", at === view.queue.mark);
-  row.classList.toggle("aside", !cell.asked && !cell.isTouched && !cell.standing);
+  row.classList.toggle("aside", !cell.asked && !cell.isTouched && !cell.decided);
   row.onmousedown = () => view.change(() => (view.queue.mark = at));
   const bar = make("span", "bar");
   if (!isHidden) bar.style.setProperty("--share", String(cell.confidence ?? 0));

@@ -123,13 +123,13 @@ export class Queue {
     const seconds = Math.min((performance.now() - this.lookedSince) / 1000, 3600);
     const shared = { seconds, shown: !this.isBlind(item), batch: newUid() };
     const decisions = item.cells.flatMap((cell, at) => {
-      const { id, label, confidence, sampled, standing } = cell;
+      const { id, label, confidence, sampled, decided } = cell;
       const verdict = verdicts[at];
-      if (!verdict || verdict === standing) return [];
+      if (!verdict || verdict === decided) return [];
       return { uid: newUid(), instance_id: id, label, verdict, confidence, sampled: Boolean(sampled), ...shared };
     });
     this.outbox.add(this.settings.token, decisions);
-    item.cells.forEach((cell, at) => (cell.standing = verdicts[at] ?? cell.standing));
+    item.cells.forEach((cell, at) => (cell.decided = verdicts[at] ?? cell.decided));
     item.answer = decisions.map((one) => one.uid);
     item.isSkipped = false;
     item.doneAt = performance.now();
@@ -153,7 +153,7 @@ export class Queue {
     this.outbox.add(this.settings.token, undone.reverse());
     last.item.doneAt = 0;
     last.item.answer = null;
-    for (const cell of last.item.cells) cell.standing = cell.stood;
+    for (const cell of last.item.cells) cell.decided = cell.decidedBefore;
     let at = this.items.indexOf(last.item);
     if (at < 0) this.items.splice((at = this.at), 0, last.item);
     this.goTo(at);
@@ -168,8 +168,8 @@ const idsOf = (items) => items.flatMap((one) => one.ids);
 function prepare(item, isBlind) {
   item.doneAt = 0;
   for (const cell of item.cells) {
-    cell.stood = cell.standing ?? null;
-    cell.verdict = cell.standing ?? (isBlind || !cell.asked ? null : cell.proposed);
+    cell.decidedBefore = cell.decided ?? null;
+    cell.verdict = cell.decided ?? (isBlind || !cell.asked ? null : cell.proposed);
   }
 }
 

@@ -8,7 +8,7 @@ export interface Cell {
   name: string;
   confidence: number | null;
   proposed: Verdict;
-  standing: Verdict | null; // what this annotator decided last
+  decided: Verdict | null; // what this annotator decided last
   offered?: string; // who offered the label
   asked?: boolean;
   sampled?: boolean; // drawn at random, for the estimates
@@ -17,7 +17,7 @@ export interface Cell {
   picture?: string;
   text?: string;
   // added by the desk
-  stood: Verdict | null; // `standing` before this sitting
+  decidedBefore: Verdict | null; // `decided` before this sitting
   verdict: Verdict | null; // what the answer would say
   isTouched?: boolean;
 }
