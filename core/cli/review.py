@@ -87,7 +87,7 @@ def _review(space: Any, data: Any, target: float) -> dict[str, Any]:
     from core.review import disagreements, measure_agreement, self_agreement
 
     people = space.decisions.by_annotator(data.fingerprint)
-    whole, *labels = (_told(asdict(one)) for one in measure_agreement(people))
+    whole, *labels = (_with_nulls(asdict(one)) for one in measure_agreement(people))
     return {
         "data": data.name,
         "fingerprint": data.fingerprint,
@@ -187,6 +187,6 @@ def _figure(value: Any) -> str:
     return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _told(figures: dict[str, Any]) -> dict[str, Any]:
+def _with_nulls(figures: dict[str, Any]) -> dict[str, Any]:
     """Return the figures with null for those that cannot be told."""
     return {name: None if value != value else value for name, value in figures.items()}

@@ -74,7 +74,7 @@ class SideFile:
     def result(self) -> ReadResult:
         """Return the data of a format that is only written."""
         data = self._dataset(features_of(self.arrays), self.about.feature_names, None)
-        return self._told(ReadResult(data, (), None, self.about.format))
+        return self._with_outcome(ReadResult(data, (), None, self.about.format))
 
     def joined(self, read: ReadResult) -> ReadResult:
         """Return what was read with what the file could not carry."""
@@ -83,7 +83,9 @@ class SideFile:
             return _unused(read, self.name, "it is about other instances")
         fits = data.n_features == len(about.feature_names)
         names = about.feature_names if fits else data.feature_names
-        return self._told(replace(read, dataset=self._dataset(data.features, names, data.display)))
+        return self._with_outcome(
+            replace(read, dataset=self._dataset(data.features, names, data.display))
+        )
 
     def _dataset(self, features: Any, feature_names: Any, display: Any) -> CandidateDataset:
         about, candidates = self.about, table_of(self.arrays, "Yp")
@@ -103,7 +105,7 @@ class SideFile:
             votes=votes,
         )
 
-    def _told(self, read: ReadResult) -> ReadResult:
+    def _with_outcome(self, read: ReadResult) -> ReadResult:
         about, shape = self.about, read.dataset.candidates.shape
         outcome = outcome_of(self.arrays, about.reason_texts, shape)
         problems = [one for one in read.problems if one.message != RESOLVED.message]

@@ -71,8 +71,8 @@ def self_agreement(history: Iterable[Verdict]) -> list[SelfAgreement]:
         if one.verdict == "undo":
             del said[-1:]
             continue
-        is_told = one.verdict in ("keep", "reject") and not getattr(one, "adjudicates", False)
-        is_repeated = is_told and not getattr(one, "shown", True) and bool(said)
+        is_clear = one.verdict in ("keep", "reject") and not getattr(one, "adjudicates", False)
+        is_repeated = is_clear and not getattr(one, "shown", True) and bool(said)
         is_repeated = is_repeated and said[-1][0] in ("keep", "reject")
         said.append((one.verdict, said[-1][0] == one.verdict if is_repeated else None))
     counts: dict[str, list[bool]] = defaultdict(list)

@@ -151,11 +151,11 @@ def read_staged(
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)
-def _read(path: str, name: str, stamp: int, stated: str, _told: list[float]) -> ReadResult:
+def _read(path: str, name: str, stamp: int, stated: str, _share: list[float]) -> ReadResult:
     mapping = ColumnMapping.model_validate_json(stated) if stated else None
 
     def tell(done: int, total: int) -> None:
-        _told[0] = done / max(total, 1)
+        _share[0] = done / max(total, 1)
 
     return read(path, mapping, name=name, progress=tell)
 

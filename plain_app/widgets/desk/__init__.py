@@ -39,7 +39,7 @@ _HTML = """
   </dialog>
   <div class="foot">
     <div data-part="actions" role="toolbar" aria-label="Answers"></div>
-    <div class="told"><span data-part="progress"></span>
+    <div class="progress"><span data-part="progress"></span>
       <progress data-part="meter" max="1" hidden></progress></div>
   </div>
   <div class="last" data-part="last"></div>
