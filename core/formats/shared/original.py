@@ -66,7 +66,7 @@ class Original:
             with tempfile.TemporaryDirectory(prefix="plain-") as folder:
                 yield self._format.packed(self.path, Path(folder, "original"))
             return
-        if not self.columns and self.format == "pictures":
+        if self.format == "pictures":
             yield self.path
             return
         with self.path.open("rb") as file:
