@@ -101,6 +101,8 @@ def wait_for_map(page: Any, part: str = "") -> None:
 
 
 def write(page: Any, instance: str) -> None:
+    """Write into the field when no rerun is under way, which would write there too."""
+    expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=WAIT)
     field = page.get_by_label("Instance", exact=True)
     field.fill(instance)
     field.press("Enter")

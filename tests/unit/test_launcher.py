@@ -14,6 +14,15 @@ from plain_app.server import launcher
 from plain_app.server.password import write_password
 
 
+@pytest.fixture(autouse=True)
+def environment():
+    """The launcher sets variables for the process it is: other tests must not see them."""
+    before = dict(os.environ)
+    yield
+    os.environ.clear()
+    os.environ.update(before)
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.0.7", "::", "example.com"])
 def test_other_hosts_are_refused_with_what_is_needed(host):
     with pytest.raises(PlainError, match="--password-file"):
