@@ -41,7 +41,7 @@ def served(tmp_path, monkeypatch) -> Iterator[tuple[Server, str, str]]:
     folder = tmp_path / "space"
     monkeypatch.setenv("PLAIN_WORKSPACE", str(folder))
     fingerprint, run_id = make_workspace(folder)
-    command = ["-m", "core", "train", "demo", "--background", "--set", "epochs=5000"]
+    command = ["-m", "core", "train", "demo", "--background", "--set", "epochs=50000"]
     subprocess.run([sys.executable, *command], cwd=ROOT, check=True, capture_output=True)
     server = Server(folder).start()
     yield server, fingerprint, run_id
