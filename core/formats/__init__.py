@@ -96,7 +96,7 @@ def read(
                 result = formats()["pictures"].read(path, mapping)
             else:
                 with unpacked(path, shown.name) as inner:
-                    result = _read(inner, inner, _head(inner), mapping)
+                    result = _read_with_side_file(inner, inner, _head(inner), mapping)
         return _with_original(result, path.absolute(), shown.name, stamp)
     except OSError as error:
         refuse("the file cannot be read", "Check the path and its rights.", value=error.strerror)

@@ -31,13 +31,13 @@ from core.formats.readers.npz import (
     save_arrays,
     table_of,
 )
+from core.formats.shared.companions import SIDE_FILE
 from core.formats.shared.findings import refuse
 from core.formats.shared.label_sets import RESOLVED, display_texts
 from core.formats.shared.limits import limited
 from core.formats.shared.mapping import ColumnMapping, ReadDecision, ReadResult, Resolution
 from core.formats.shared.placing import checksums
 
-ENDING = ".plain.npz"
 ABOUT = "about"
 VOTES = ("yes", "answered", "no")
 
@@ -126,7 +126,7 @@ class SideFile:
 
 def side_file_of(path: Path) -> Path:
     """Return where the side file of an export lies."""
-    return path.with_name(path.name + ENDING)
+    return path.with_name(path.name + SIDE_FILE)
 
 
 def write_side_file(

@@ -18,6 +18,7 @@ import pyarrow as pa
 from core.data.dataset import CandidateDataset
 from core.encoders.pictures import BrokenPicture, FolderPictures, PictureSource, ZipPictures
 from core.errors import ExportError
+from core.formats.shared.companions import data_file_among, is_note, visible
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.limits import check_rows
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution
@@ -41,23 +42,24 @@ def is_picture_zip(path: Path) -> bool:
     """Whether a zip file holds pictures and nothing else that could be data."""
     try:
         with zipfile.ZipFile(path) as archive:
-            names = _visible(archive.namelist())
+            names = [name for name in visible(archive.namelist()) if not is_note(name)]
     except (zipfile.BadZipFile, OSError, UnicodeDecodeError, NotImplementedError):
         return False
     return bool(names) and len(_pictures(names)) == len(names)
 
 
 def table_in(folder: Path) -> Path | None:
-    """Return the table that lies in a folder of pictures, if one does."""
+    """Return the table that lies in a folder, alone or beside its pictures, if one does."""
     tables = [
-        path
+        path.name
         for path in sorted(folder.iterdir())
         if path.suffix.lower() in TABLES and path.is_file() and not path.name.startswith(".")
     ]
-    if len(tables) > 1 and _pictures(_below(folder)):
-        found = ", ".join(path.name for path in tables[:10])
-        refuse("a folder of pictures has one table", "Name the table instead.", value=found)
-    return tables[0] if len(tables) == 1 else None
+    found = data_file_among(tables)
+    if found is None and tables:
+        shown = ", ".join(tables[:10])
+        refuse("a folder has one table", "Name the table instead.", value=shown)
+    return None if found is None else folder / found
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
@@ -68,7 +70,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     else:
         source = ZipPictures(path)
         with zipfile.ZipFile(path) as archive:
-            names = _pictures(_visible(archive.namelist()))
+            names = _pictures(visible(archive.namelist()))
     check_rows(len(names))
     labels: dict[str, set[str]] = {}  # of each picture, by the first of its names
     first: dict[bytes, str] = {}
@@ -175,16 +177,7 @@ def _below(folder: Path) -> list[str]:
         for at, _, names in os.walk(folder)
         for name in names
     )
-    return _visible(found)
-
-
-def _visible(names: Iterable[str]) -> list[str]:
-    return [
-        name
-        for name in names
-        if not name.endswith("/")
-        and not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
-    ]
+    return visible(found)
 
 
 def _pictures(names: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Gzip files, and zip files that hold one file: unpacked to a temporary folder, within limits.
+"""Gzip files, and zip files that hold one data file: unpacked to a temporary folder, within limits.
 
 The limit counts the bytes that really come out, whatever the archive declares, and stops there.
 """
@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from core.formats.shared.companions import data_file_among, is_read_with
 from core.formats.shared.findings import refuse
 from core.formats.shared.limits import check_size
-from core.formats.shared.profiles import PICTURE
 
 GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
 CHUNK = 2**20
+MAX_BESIDE = 200  # small files unpacked with the data
 # What zipfile raises on an archive that is not one, is cut off, or uses what it does not know.
 BAD_ARCHIVE = (
     zipfile.BadZipFile,
@@ -40,7 +41,10 @@ def is_packed(head: bytes) -> bool:
 
 @contextmanager
 def unpacked(path: Path, name: str) -> Iterator[Path]:
-    """Give the one file inside, under its own name, in a folder that is removed afterwards."""
+    """Give the data file inside, under its own name, in a folder that is removed afterwards.
+
+    Lists of names, label XML and our side file lie beside it there; pictures stay packed.
+    """
     with tempfile.TemporaryDirectory(prefix="plain-") as folder:
         try:
             target = _unpack(path, name, Path(folder))
@@ -52,10 +56,11 @@ def unpacked(path: Path, name: str) -> Iterator[Path]:
 def _unpack(path: Path, name: str, folder: Path) -> Path:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            member = _only_member(archive)
+            member = _data_member(archive)
             target = folder / Path(member.filename).name
-            with archive.open(member) as packed:
-                _copy(packed, target)
+            for one in (*_beside(archive, member), member):  # it goes before what is called like it
+                with archive.open(one) as packed:
+                    _copy(packed, folder / Path(one.filename).name)
         return target
     target = folder / (Path(name).stem or "file")
     with gzip.open(path) as packed:
@@ -63,24 +68,29 @@ def _unpack(path: Path, name: str, folder: Path) -> Path:
     return target
 
 
-def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    members = [
-        member
-        for member in archive.infolist()
-        if not member.filename.endswith("/") and not member.filename.startswith("__MACOSX/")
-    ]
-    names = {member.filename for member in members}
+def _data_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    names = archive.namelist()
     if "[Content_Types].xml" in names:
         fix = "Save the sheet as CSV (UTF-8)."
         refuse("Excel workbooks cannot be read", fix, value=", ".join(sorted(names)[:5]))
-    if len(members) > 1:  # a table beside the pictures it names
-        tables = [one for one in members if PICTURE.search(one.filename) is None]
-        members = tables if len(tables) == 1 else members
-    if len(members) != 1 or not Path(members[0].filename).name:
-        fix = "Pack the data file alone, or with its pictures."
-        rule = "a zip file must hold one file, or one table and the pictures it names"
-        refuse(rule, fix, value=f"{len(members)} files")
-    return members[0]
+    found = data_file_among(names)
+    if found is None or not Path(found).name:
+        fix = "Pack the data file alone, or with its pictures and the names of its classes."
+        rule = "a zip file must hold one data file, and what belongs to it"
+        refuse(rule, fix, value=f"{len(names)} files: " + ", ".join(sorted(names)[:5]))
+    return archive.getinfo(found)
+
+
+def _beside(archive: zipfile.ZipFile, data: zipfile.ZipInfo) -> list[zipfile.ZipInfo]:
+    """Return the small files that are read with the data."""
+    return [
+        one
+        for one in archive.infolist()
+        if one is not data
+        and Path(one.filename).name
+        and not one.is_dir()
+        and is_read_with(one.filename, data.filename, one.file_size)
+    ][:MAX_BESIDE]
 
 
 def _copy(packed: IO[bytes] | gzip.GzipFile, target: Path) -> None:

@@ -8,12 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from core.formats.shared.cells import parse_names
+from core.formats.shared.companions import LISTS, MAX_LIST, NAMES
 from core.formats.shared.folding import cells_of
 from core.formats.shared.mapping import ColumnMapping
 
-NAMES = re.compile(r"label|class|name|categor|emotion|tag|topic|genre|vocab|ontolog", re.I)
-EXTENSIONS = (".txt", ".names", ".labels", ".classes", ".lst")
-MAX_BYTES = 2**18
 MAX_FILES = 200
 MAX_NAME = 200
 ROWS = 20_000
@@ -57,9 +55,9 @@ def _class_numbers(mapping: ColumnMapping, sample: pa.Table) -> set[int]:
 
 def _lists_beside(path: Path) -> Iterable[tuple[Path, list[str]]]:
     for file in islice(sorted(path.parent.iterdir()), MAX_FILES):
-        if file.suffix.lower() not in EXTENSIONS or file.name == path.name or not file.is_file():
+        if file.suffix.lower() not in LISTS or file.name == path.name or not file.is_file():
             continue
-        if file.is_symlink() or file.stat().st_size > MAX_BYTES:
+        if file.is_symlink() or file.stat().st_size > MAX_LIST:
             continue
         try:
             lines = file.read_text("utf-8-sig").splitlines()
