@@ -115,6 +115,10 @@ class DatabaseUnreachable(StoreUnavailable):
     """The database does not answer, or is locked; it may in a moment."""
 
 
+class ClusterUnavailable(StoreUnavailable):
+    """The cluster does not answer or cannot do the work; a run on it waits to be resumed."""
+
+
 class FilesElsewhere(StoreError):  # noqa: N818
     """The files of a run or data set are on another machine."""
 

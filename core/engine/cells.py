@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
+
+from core.cluster.executors import Executor, Item
+from core.cluster.shared_arrays import blocks, load, remove, save
 
 Rows = npt.NDArray[np.float32]
 Search = Callable[[Rows, Rows, int], tuple[Any, Any]]
@@ -41,20 +45,28 @@ _FEW_VALUES = 2048
 _BLOCK = 8192
 """Rows that find their cells at once."""
 
+_TASK_ROWS = 65_536
+"""Rows of a task on a cluster at most."""
 
-def search_cells(X: Rows, k: int, seed: int = 0, device: str = "cpu") -> tuple[Rows, Any, float]:
+
+def search_cells(
+    X: Rows, k: int, seed: int = 0, device: str = "cpu", executor: Executor | None = None
+) -> tuple[Rows, Any, float]:
     """Return the k rows most similar to every row, itself likely among them: cosines, rows, recall.
 
     Parameters
     ----------
     X : (n, d), rows of length 1
     device : where products are computed; the result may differ there in the last digit
+    executor : runs blocks of rows and of cells as tasks, on the CPU; the result is the same
     """
     search = _faiss_search if device == "cpu" else _torch_search(device)
     with _threads(device) as threads:
         centres = _centres(X, seed)
         p, recall = _probes(X, centres, k, seed, search, threads)
-        cells = _Cells.of(X, centres, p, search, threads)
+        if executor is not None:
+            return (*_search_by_tasks(X, centres, p, k, executor), recall)
+        cells = _Cells.of(X, _nearest(X, centres, p, search, threads), len(centres))
         cosines, rows = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
 
         def work(cell: int) -> None:
@@ -75,13 +87,10 @@ class _Cells:
     starts: npt.NDArray[np.intp]  # (cells + 1,)
 
     @classmethod
-    def of(
-        cls, X: Rows, centres: Rows, p: int, search: Search, threads: ThreadPoolExecutor
-    ) -> "_Cells":
-        near = _nearest(X, centres, p, search, threads)
+    def of(cls, X: Rows, near: npt.NDArray[np.int32], n_cells: int) -> "_Cells":
         rows = np.argsort(near[:, 0], kind="stable").astype(np.int32)
         near = near[rows]
-        starts = np.searchsorted(near[:, 0], np.arange(len(centres) + 1))
+        starts = np.searchsorted(near[:, 0], np.arange(n_cells + 1))
         return cls(X[rows], rows, near, starts)
 
     def neighbors(self, cell: int, k: int, search: Search) -> tuple[Rows, Any]:
@@ -178,3 +187,56 @@ def _torch_search(device: str) -> Search:
         return cosines, places
 
     return search
+
+
+def _search_by_tasks(
+    X: Rows, centres: Rows, p: int, k: int, executor: Executor
+) -> tuple[Rows, npt.NDArray[np.int32]]:
+    """Return cosines and rows of the k nearest, found by blocks of rows and then of cells."""
+    folder, n_blocks = executor.folder, max(4 * executor.n_workers, len(X) // _TASK_ROWS)
+    given: Item = {"X": save(folder / "rows.npy", X), "centres": save(folder / "c.npy", centres)}
+    items = [
+        {**given, "p": p, "from": first, "to": last, "out": str(folder / f"near-{first}.npy")}
+        for first, last in blocks(len(X), n_blocks)
+    ]
+    found = list(executor.map(_find_cells, items, "cells of rows"))
+    cells = _Cells.of(X, np.concatenate([load(path) for path in found]), len(centres))
+    remove([*given.values(), *found])
+    given = {
+        name: save(folder / f"{name}.npy", getattr(cells, name))
+        for name in ("X", "rows", "near", "starts")
+    }
+    # Blocks of cells with nearly as many rows each.
+    ends = np.searchsorted(cells.starts, [last for _, last in blocks(len(X), n_blocks)])
+    items = [
+        {**given, "k": k, "from": first, "to": last, "out": str(folder / f"near-{first}.npy")}
+        for first, last in pairwise([0, *np.unique(ends).tolist()])
+    ]
+    cosines, rows = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
+    for item, path in zip(items, executor.map(_find_neighbors, items, "neighbours"), strict=True):
+        at = cells.rows[cells.starts[item["from"]] : cells.starts[item["to"]]]
+        both = load(path)
+        cosines[at], rows[at] = both["cosines"], both["rows"]
+        remove([path])
+    remove(list(given.values()))
+    return cosines, rows
+
+
+def _find_cells(item: Item) -> str:
+    """Task: find the cells nearest to some rows."""
+    X, centres = load(item["X"])[item["from"] : item["to"]], load(item["centres"])
+    with _threads("cpu") as threads:
+        return save(item["out"], _nearest(X, centres, item["p"], _faiss_search, threads))
+
+
+def _find_neighbors(item: Item) -> str:
+    """Task: find the nearest rows of all rows of some cells."""
+    cells = _Cells(*(load(item[name]) for name in ("X", "rows", "near", "starts")))
+    first, last = cells.starts[item["from"]], cells.starts[item["to"]]
+    k = item["k"]
+    out = np.empty((last - first, k), [("cosines", np.float32), ("rows", np.int32)])
+    with _threads("cpu"):
+        for cell in range(item["from"], item["to"]):
+            at = slice(cells.starts[cell] - first, cells.starts[cell + 1] - first)
+            out["cosines"][at], out["rows"][at] = cells.neighbors(cell, k, _faiss_search)
+    return save(item["out"], out)

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from core.cluster.executors import Executor
 from core.data.dataset import MIN_INSTANCES, as_features, as_labels
 from core.engine.cells import search_cells
 from core.engine.config import PlainConfig
@@ -107,6 +108,7 @@ def build_instance_graph(
     search: str = "auto",
     seed: int = 0,
     device: str = "cpu",
+    executor: Executor | None = None,
 ) -> InstanceGraph:
     """Connect every instance with its k nearest others by cosine similarity.
 
@@ -118,13 +120,21 @@ def build_instance_graph(
     search : "exact", "cells", or "auto": exact up to `EXACT_LIMIT` dense rows and for sparse rows
     seed : of the cells and of the sample that recall is measured on
     device : torch device of the search
+    executor : runs blocks of cells as tasks
     """
     PlainConfig(k=k, rho=rho)
-    return find_neighbors(X, k, search=search, seed=seed, device=device).graph(k, rho)
+    options: dict[str, Any] = {"search": search, "seed": seed, "device": device}
+    return find_neighbors(X, k, executor=executor, **options).graph(k, rho)
 
 
 def find_neighbors(
-    X: Any, k: int, *, search: str = "auto", seed: int = 0, device: str = "cpu"
+    X: Any,
+    k: int,
+    *,
+    search: str = "auto",
+    seed: int = 0,
+    device: str = "cpu",
+    executor: Executor | None = None,
 ) -> Neighbors:
     """Search the k nearest other rows of every row; parameters as of `build_instance_graph`."""
     problems: list[Problem] = []
@@ -140,7 +150,7 @@ def find_neighbors(
         return Neighbors(*_nearest_sparse(_unit_sparse(X), k), "sparse", 1.0)
     X = _unit_dense(X)
     if search == "cells" or (search == "auto" and n > EXACT_LIMIT):
-        cosines, rows, recall = search_cells(X, k + 1, seed, device)
+        cosines, rows, recall = search_cells(X, k + 1, seed, device, executor)
         return Neighbors(cosines, rows, "cells", recall)
     return Neighbors(*_nearest_exact(X, k, device), "exact", 1.0)
 
