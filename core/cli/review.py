@@ -160,7 +160,7 @@ def _print_progress(row: dict[str, Any], target: float) -> None:
         f"{false['high']:.0f} by {false['audited']} audited cells; about {now['clicks_left']:,} "
         f"decisions to {target:.0%} right."
     )
-    if not now["audit"]["n_told"]:
+    if not now["audit"]["n_definite"]:
         log.print(now["false_share"]["sentence"])
     log.print(now["audit"]["sentence"])
     for one in now["habits"]:

@@ -149,7 +149,7 @@ def stop(run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     space = open_workspace(workspace)
     found = space.runs.get(run)
     worker.stop(space, found.id)
-    worker.tend(space)
+    worker.start_queued(space)
     log.print(f"Run {found.id} stops.")
 
 
@@ -168,7 +168,7 @@ def show_log(
         now = space.runs.get(found.id)
         ended = now.state.is_ended or worker.is_interrupted(space, now)
         if now.state == "queued" and follow:
-            worker.tend(space)
+            worker.start_queued(space)
         for number, event in space.runs.events_after(found.id, seq):
             record = {"seq": number, **event.model_dump(mode="json")}
             print_json(record) if as_json else _print(event)
@@ -260,7 +260,7 @@ def _train_here(space: Any, run: Any) -> None:
             worker.run_training(space, run.id, on_event=show, stop=halt)
     finally:
         signal.signal(signal.SIGINT, before)
-        worker.tend(space)  # others may have waited for this one
+        worker.start_queued(space)  # others may have waited for this one
 
 
 def _print(event: Any) -> None:

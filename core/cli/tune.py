@@ -119,7 +119,7 @@ def tune_work(study: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> Non
     from core.store import Workspace
     from core.tuning.search import work
 
-    background.give_way()
+    background.lower_priority()
     work(Workspace(workspace), study)
 
 

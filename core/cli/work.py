@@ -17,7 +17,7 @@ def work(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     from core.runs import processes as background
     from core.store import Workspace
 
-    background.give_way()
+    background.lower_priority()
     _work(Workspace(workspace), run)
 
 
@@ -27,7 +27,7 @@ def stand_by(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     from core.runs import worker
     from core.store import Workspace
 
-    background.give_way()
+    background.lower_priority()
     worker.load_engine()
     run = background.await_run()
     if run is not None:
@@ -38,12 +38,12 @@ def stand_by(workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
 
 def _work(space: Any, run: str) -> None:
     from core.runs import results, worker
-    from core.runs.recorder import patiently
+    from core.runs.recorder import retrying
 
     try:
         worker.run_training(space, run)
     finally:
-        patiently(lambda: worker.tend(space))
+        retrying(lambda: worker.start_queued(space))
     results.lay_out(space, run)
 
 
@@ -53,7 +53,7 @@ def lay_out(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> None:
     from core.runs import results
     from core.store import Workspace
 
-    background.give_way()
+    background.lower_priority()
     results.lay_out(Workspace(workspace), run)
 
 
@@ -63,5 +63,5 @@ def keep_neighbors(run: str, workspace: WorkspaceFolder = DEFAULT_WORKSPACE) -> 
     from core.runs import results
     from core.store import Workspace
 
-    background.give_way()
+    background.lower_priority()
     results.keep_neighbors(Workspace(workspace), run)

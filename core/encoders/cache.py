@@ -46,7 +46,7 @@ class EncodingCache:
         """Keep new rows, on the disk before this returns."""
         values = np.ascontiguousarray(values, np.float32)
         if self._folder is not None:
-            with files.telling_disk(self._folder):
+            with files.disk_errors(self._folder):
                 make_private_folder(self._folder)
             name = keys[0].hex()[:32]
             table = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), -1)

@@ -39,7 +39,7 @@ class Thumbnails:
             view.thumbnail((side, side), reducing_gap=2.0)
             content = io.BytesIO()
             view.save(content, "JPEG", quality=QUALITY)
-            with files.telling_disk(path):
+            with files.disk_errors(path):
                 make_private_folder(path.parent)
             with files.replacing(path) as file:
                 file.write(content.getvalue())

@@ -48,13 +48,13 @@ class CrossFit:
         self._loss = LOSSES[config.loss]
         n, d = X.shape
         self.networks = Ensemble(n, d, targets.mean(dim=0), config, targets.device)
-        self.aim(targets)
+        self.set_targets(targets)
 
     @property
     def device(self) -> torch.device:
         return self.networks.theta.device
 
-    def aim(self, targets: Tensor) -> None:
+    def set_targets(self, targets: Tensor) -> None:
         """Take new targets; kernel and neighbours follow at once, networks from the next epoch."""
         self._targets = targets
         T = targets.cpu().numpy()
@@ -109,7 +109,7 @@ class CrossFit:
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to an earlier state."""
-        self.aim(state["targets"].to(self.device))
+        self.set_targets(state["targets"].to(self.device))
         self.networks.restore(state)
         self._weights = state["weights"].numpy()
 

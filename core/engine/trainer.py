@@ -161,7 +161,7 @@ class PlainTrainer:
     ) -> Event:
         """Train, predict and propagate once; `StopTraining` leaves the last epoch as it was."""
         clock, confidence = [perf_counter()], self._confidence
-        self._aim(epoch)
+        self._set_targets(epoch)
         self._learner.train_epoch(features, between)
         clock.append(perf_counter())
         Y_hat = self._learner.held_out(features)
@@ -188,14 +188,14 @@ class PlainTrainer:
         rounds = self.config.rounds if self.config.members > 1 else 0
         return [(1 + i) * self.config.epochs // (rounds + 1) for i in range(rounds + 1)]
 
-    def _aim(self, epoch: int) -> None:
+    def _set_targets(self, epoch: int) -> None:
         """Set the targets of this epoch."""
         config = self.config
         if config.members == 1:
-            self._learner.aim(self._Z if self._targets is None else self._targets)
+            self._learner.set_targets(self._Z if self._targets is None else self._targets)
         elif config.disambiguation == "alternating" and self._targets is None:
             if epoch - 1 in self._renewals:
-                self._learner.aim(self._propagation.calibrated(self._Y_hat, targets=True))
+                self._learner.set_targets(self._propagation.calibrated(self._Y_hat, targets=True))
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything a training needs to go on after the last event, as arrays."""
@@ -303,7 +303,7 @@ class _OneNetwork:
         self._network = Network(dataset.n_features, dataset.n_labels, config, device)
         self.state, self.restore = self._network.state, self._network.restore
 
-    def aim(self, targets: Tensor) -> None:
+    def set_targets(self, targets: Tensor) -> None:
         self._targets = targets
 
     def train_epoch(self, features: Rows, between: Between) -> None:

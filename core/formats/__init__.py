@@ -26,7 +26,7 @@ from core.formats.shared.limits import limited
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.original import Original, stamp_of
 from core.formats.shared.placing import check_free, checksums, placing, record_of
-from core.formats.shared.progress import Progress, telling
+from core.formats.shared.progress import Progress, reporting_to
 from core.formats.side_file import find_side_file, side_file_of, write_side_file
 
 __all__ = [
@@ -88,7 +88,7 @@ def read(
     path = _table_among_pictures(Path(path))
     shown = path.with_name(Path(name).name) if name and Path(name).name else path
     try:
-        with limited(path), telling(progress):
+        with limited(path), reporting_to(progress):
             stamp, head = stamp_of(path), _head(path)
             if not is_packed(head):
                 result = _read_with_side_file(path, shown, head, mapping)

@@ -51,7 +51,7 @@ class MethodLearner:
         self._step: Step | None = None
         self.is_done = False
 
-    def aim(self, targets: Tensor) -> None:
+    def set_targets(self, targets: Tensor) -> None:
         """A method has targets of its own."""
 
     def train_epoch(self, features: Any, between: Any) -> None:

@@ -21,12 +21,12 @@ from core.review.audit import (
     clicks_left,
     remaining_false,
 )
+from core.review.contradictions import Contradiction, contradictions
 from core.review.difference import Difference, difference
 from core.review.habits import Habit
 from core.review.queue import ORDERS, STATES, Order, Question, State
-from core.review.radar import Contradiction, contradictions
 from core.review.resolve import Resolution, Threshold, Verdict, resolve
-from core.review.reviewer import Reviewer, Ripple
+from core.review.reviewer import DecisionEffect, Reviewer
 
 __all__ = [
     "ORDERS",
@@ -35,6 +35,7 @@ __all__ = [
     "Audit",
     "AutoResolve",
     "Contradiction",
+    "DecisionEffect",
     "Difference",
     "Disagreement",
     "Habit",
@@ -43,7 +44,6 @@ __all__ = [
     "RemainingFalse",
     "Resolution",
     "Reviewer",
-    "Ripple",
     "SelfAgreement",
     "State",
     "Threshold",

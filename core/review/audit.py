@@ -74,7 +74,7 @@ class Audit:
 
     n_asked: int
     n_answered: int
-    n_told: int  # random cells answered with keep or reject
+    n_definite: int  # random cells answered with keep or reject
     n_true: int
     expected: float
     deviation: float  # standard deviation of that
@@ -105,9 +105,9 @@ class Audit:
         low, high = self.level
         fit = "as" if self.is_calibrated else "unlike"
         audited = (
-            f"Audited: by {self.n_told} random answers {low:.0%} to {high:.0%} of the candidates "
-            f"are true, {fit} the confidences say ({self.n_true} true, {self.expected:.0f} "
-            "expected)."
+            f"Audited: by {self.n_definite} random answers {low:.0%} to {high:.0%} of the "
+            f"candidates are true, {fit} the confidences say "
+            f"({self.n_true} true, {self.expected:.0f} expected)."
         )
         if not self.n_kept:
             return audited
@@ -129,7 +129,7 @@ def audit(reviewer: Reviewer, threshold: Threshold | None = None) -> Audit:
     return Audit(
         n_asked=int(thirty.sum()),
         n_answered=int(answered.sum()),
-        n_told=len(rows),
+        n_definite=len(rows),
         n_true=n_true,
         expected=float(p.sum()),
         deviation=float(np.sqrt((p * (1 - p)).sum())),

@@ -69,7 +69,7 @@ def _nearest(
     """Return the new decision that reaches a cell most directly: of its instance, else beside."""
     mates = np.flatnonzero(fresh[row])
     if len(mates):
-        return row, int(mates[np.argmax(reviewer.mates()[:, label, mates].max(axis=0))])
+        return row, int(mates[np.argmax(reviewer.within_instance()[:, label, mates].max(axis=0))])
     near = reviewer.propagator.instance_weights[[row]].tocoo()
     decided = fresh[near.col, label]
     if not decided.any():

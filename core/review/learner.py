@@ -208,10 +208,10 @@ class Learner:
         damped = spread / (1 + leverage * p * (1 - p))[:, None]
         return np.asarray(fit.stretch[1] * (F @ damped.T), np.float32)
 
-    def mates(self, fit: Fit) -> Matrix:
+    def within_instance(self, fit: Fit) -> Matrix:
         """Return how far a decision moves the other cells of its instance, (2, L, L).
 
-        `mates[v, k, j]` is the change of label k's log-odds when label j is decided as v.
+        `within_instance[v, k, j]` is the change of label k's log-odds when label j is decided as v.
         """
         n_labels, R = self.features.related.shape
         kept, rejected = fit.weights[:, -2 * R - 2 : -R - 2], fit.weights[:, -R - 2 : -2]

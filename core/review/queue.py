@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from core.review.radar import contradictions
+from core.review.contradictions import contradictions
 from core.review.worth import WATCHED_CLOSELY, settles
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Order: TypeAlias = Literal[
     "worth",
     "false_first",
     "doubtful",
-    "restless",
+    "unstable",
     "depends",
     "disagree",
     "label",
@@ -149,7 +149,7 @@ def _worth(reviewer: "Reviewer", order: Order, may: Cells, limit: int) -> npt.ND
         doubt[rows, labels] *= 1 + PROMISE_WEIGHT * np.maximum(promise, 0)
     if order == "false_first":
         return likely_false(reviewer)
-    if order == "restless" and reviewer.variability is not None:
+    if order == "unstable" and reviewer.variability is not None:
         return reviewer.variability
     if order == "depends" and reviewer.dependence is not None:
         return reviewer.dependence
@@ -260,7 +260,7 @@ def audit_order(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
     return _drawn(reviewer.seed, reviewer.offered.shape)
 
 
-def looks(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
+def attention_draws(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
     """Return another random number for every cell: of the answers that may not have been looked
     at, those with a smaller one than the chance that they were are learned from."""
     return _drawn(reviewer.seed, reviewer.offered.shape, 0x100C5)

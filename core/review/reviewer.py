@@ -22,7 +22,7 @@ from core.data.dataset import CandidateDataset
 from core.engine.propagation import Propagator
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner
-from core.review.queue import Order, Question, State, ask, is_settled, looks, near
+from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
 from core.review.resolve import VALUES, Verdict, located
 
 Matrix = npt.NDArray[np.float32]
@@ -30,7 +30,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Ripple:
+class DecisionEffect:
     """The undecided candidate cells that answers move, the strongest first."""
 
     rows: Rows
@@ -64,7 +64,7 @@ class Reviewer:
     ----------
     dataset, propagator, Y_hat : of the run
     decisions : those that stand, latest last; unknown instances and labels are passed over
-    variability : (n, L), how restless each cell was over the epochs; for the order "restless"
+    variability : (n, L), how much each cell changed over the epochs; for the order "unstable"
     dependence : (n, L), how much each cell depends on settings (`core.tuning`); for "depends"
     held_out : whether an instance's own labels were kept from its predictions
     level : what the run learned about the share of false candidates; None: read from Y_hat
@@ -184,14 +184,14 @@ class Reviewer:
         """Return instances that are near each other and have this label open, nearest first."""
         return near(self, label, like, size)
 
-    def ripple(self, i: int, j: int, verdict: Literal["keep", "reject"]) -> Ripple:
+    def preview(self, i: int, j: int, verdict: Literal["keep", "reject"]) -> DecisionEffect:
         """Return what this answer would move, without giving it."""
         following = self._copy()
         following.decided[i, j] = following._learned[i, j] = VALUES[verdict]
         following._learn({(i, j)})
         return _moved(self, following)
 
-    def decide(self, decisions: Iterable[Verdict]) -> tuple["Reviewer", Ripple]:
+    def decide(self, decisions: Iterable[Verdict]) -> tuple["Reviewer", DecisionEffect]:
         """Return the reviewer after these decisions, and what they moved.
 
         An "undo" makes its cell undecided; where an older decision comes to stand again, send that
@@ -206,9 +206,9 @@ class Reviewer:
         """Return how far learning about `asked` cells of a label moves others; see `Learner`."""
         return self._learner.pull(self._fit, j, asked, others, self._learned, self._moved)
 
-    def mates(self) -> Matrix:
+    def within_instance(self) -> Matrix:
         """Return how far a decision moves other cells of its instance; see `Learner`."""
-        return self._learner.mates(self._fit)
+        return self._learner.within_instance(self._fit)
 
     def reach(self, rows: Rows, labels: Rows, weights: Matrix, value: int) -> Matrix:
         """Return how far deciding cells moves the same label of neighbours, by their edge."""
@@ -360,21 +360,23 @@ class Reviewer:
             return set()
         chances, changed = looked_at(given, self.habits), set[Cell]()
         for cell in given:
-            is_learned = chances.get(cell, 1.0) > looks(self)[cell]
+            is_learned = chances.get(cell, 1.0) > attention_draws(self)[cell]
             if is_learned == np.isnan(self._learned[cell]):
                 self._learned[cell] = self.decided[cell] if is_learned else np.nan
                 changed.add(cell)
         return changed
 
 
-def _moved(before: Reviewer, after: Reviewer) -> Ripple:
+def _moved(before: Reviewer, after: Reviewer) -> DecisionEffect:
     """Return the cells that moved visibly and are undecided in both."""
     change = np.abs(after.confidences - before.confidences)
     free = np.isnan(before.decided) & np.isnan(after.decided) & before.offered
     rows, labels = np.nonzero(free & (change > 1e-3))
     order = np.argsort(-change[rows, labels], kind="stable")
     rows, labels = rows[order], labels[order]
-    return Ripple(rows, labels, before.confidences[rows, labels], after.confidences[rows, labels])
+    return DecisionEffect(
+        rows, labels, before.confidences[rows, labels], after.confidences[rows, labels]
+    )
 
 
 def _sigmoid(x: Any) -> Any:

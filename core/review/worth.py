@@ -49,11 +49,11 @@ def _through_instance(
     reviewer: "Reviewer", rows: Rows, labels: Rows, limit: float
 ) -> npt.NDArray[np.float64]:
     """Count the other candidates of the instance."""
-    mates = reviewer.mates()
+    moves = reviewer.within_instance()
     free = reviewer.offered[rows] & np.isnan(reviewer.decided[rows])
     free[np.arange(len(rows)), labels] = False
     before = reviewer.log_odds[rows].T
-    return np.stack([_passed(before, before + mates[v][:, labels], limit, free.T) for v in (0, 1)])
+    return np.stack([_passed(before, before + moves[v][:, labels], limit, free.T) for v in (0, 1)])
 
 
 def _through_graph(

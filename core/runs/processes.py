@@ -111,7 +111,7 @@ def log_to(path: Path) -> None:
             os.dup2(words.fileno(), stream)
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Have this process run only when nothing that people wait for does.
 
     Linux weighs sessions against each other where it groups them (sched_autogroup_enabled), and

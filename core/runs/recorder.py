@@ -33,7 +33,7 @@ DATABASE_SECONDS = 3600.0
 T = TypeVar("T")
 
 
-def patiently(call: Callable[[], T]) -> T:
+def retrying(call: Callable[[], T]) -> T:
     """Return what a call to the store returns, repeating it while the database does not answer."""
     give_up = monotonic() + DATABASE_SECONDS
     while True:
@@ -57,7 +57,7 @@ class Recorder:
         self._seq, self._saved = 0, monotonic()
         self._next_flush = self._next_try = monotonic()
         path = self._folder / "confidences.f16"
-        with files.telling_disk(path):
+        with files.disk_errors(path):
             path.touch(mode=0o600)
             self._history = path.open("r+b", buffering=0)
 
@@ -80,10 +80,10 @@ class Recorder:
 
     def end(self, event: RunEnded, checkpoint: dict[str, npt.NDArray[Any]]) -> None:
         """Write the results, then the end: an ended run has all its files."""
-        patiently(lambda: self._write(durable=True))
+        retrying(lambda: self._write(durable=True))
         failpoint("worker.before_results")
         write_results(self._folder, checkpoint)
-        with files.telling_disk(self._folder / "confidences.f16"):
+        with files.disk_errors(self._folder / "confidences.f16"):
             os.fsync(self._history.fileno())
         failpoint("worker.before_finish")
         self._finish(RunState(event.state), event.error, (event.epochs + 2, event))
@@ -92,10 +92,10 @@ class Recorder:
     def fail(self, message: str) -> None:
         """End as failed; where even that cannot be written, the run shows as interrupted."""
         with suppress(StoreError):
-            patiently(lambda: self._write(durable=False))
-            run = patiently(lambda: self._runs.get(self._run.id))
+            retrying(lambda: self._write(durable=False))
+            run = retrying(lambda: self._runs.get(self._run.id))
             event = RunEnded(state="failed", epochs=run.epoch, seconds=0.0, error=message)
-            last = patiently(lambda: self._runs.last_seq(run.id))
+            last = retrying(lambda: self._runs.last_seq(run.id))
             self._finish(RunState.FAILED, message, (last + 1, event))
 
     def close(self) -> None:
@@ -103,7 +103,7 @@ class Recorder:
 
     def _finish(self, state: RunState, error: str | None, last: tuple[int, Event]) -> None:
         claim = self._run.claim
-        patiently(
+        retrying(
             lambda: self._runs.finish(self._run.id, state, error, last_events=[last], claim=claim)
         )
 
@@ -126,7 +126,7 @@ class Recorder:
             self._write(durable)
         except DatabaseUnreachable:
             if self._is_full():
-                patiently(lambda: self._write(durable))
+                retrying(lambda: self._write(durable))
                 return True
             spent = monotonic() - begin  # an address that does not even refuse costs seconds
             self._next_try = monotonic() + max(FLUSH_SECONDS, 5 * spent)
@@ -139,7 +139,7 @@ class Recorder:
             self._check_claim()
             rows = _float16(np.stack(self._rows))
             epochs_before = self._seq - 2 - len(rows)
-            with files.telling_disk(self._folder / "confidences.f16"):
+            with files.disk_errors(self._folder / "confidences.f16"):
                 self._history.seek(epochs_before * rows[0].nbytes)
                 files.write_all(self._history, rows.tobytes())
             self._rows.clear()

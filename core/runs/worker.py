@@ -34,7 +34,7 @@ from core.errors import (
 from core.failpoints import failpoint
 from core.methods import NEEDS_VERIFIED, OF_RUNS
 from core.runs import processes as background
-from core.runs.recorder import Recorder, patiently
+from core.runs.recorder import Recorder, retrying
 from core.runs.results import (
     give_graphs,
     keep_graphs,
@@ -71,19 +71,19 @@ def run_training(
     on_event : told every event, also those of a resumed run that are already stored
     stop : set it to end the run after its last whole epoch
     """
-    run = patiently(lambda: workspace.runs.get(run_id))
-    folder = patiently(lambda: workspace.runs.folder(run.id))
+    run = retrying(lambda: workspace.runs.get(run_id))
+    folder = retrying(lambda: workspace.runs.folder(run.id))
     with _locked(folder):
         failpoint("worker.before_claim")
-        claimed = patiently(lambda: _claim(workspace, run.id))
+        claimed = retrying(lambda: _claim(workspace, run.id))
         failpoint("worker.after_claim")
-        with _saying_why(workspace, claimed):
+        with _keeping_reason(workspace, claimed):
             files.remove_leftovers(folder)
-            dataset = patiently(lambda: workspace.load_dataset(run.fingerprint))
+            dataset = retrying(lambda: workspace.load_dataset(run.fingerprint))
             control = _Control(workspace, claimed, stop or threading.Event())
             with control.watching():
                 _train(workspace, claimed, dataset, control, on_event)
-    return patiently(lambda: workspace.runs.get(run.id))
+    return retrying(lambda: workspace.runs.get(run.id))
 
 
 def log_of(workspace: Workspace, run_id: str) -> Path:
@@ -108,7 +108,7 @@ def launch(workspace: Workspace, run_id: str) -> None:
     run = workspace.runs.get(run_id)
     if is_interrupted(workspace, run):
         workspace.runs.requeue(run)
-    tend(workspace)
+    start_queued(workspace)
 
 
 def await_start(workspace: Workspace, run_id: str, seconds: float = 20.0) -> RunRow:
@@ -133,7 +133,7 @@ def await_start(workspace: Workspace, run_id: str, seconds: float = 20.0) -> Run
         sleep(POLL_SECONDS / 4)
 
 
-def tend(workspace: Workspace) -> None:
+def start_queued(workspace: Workspace) -> None:
     """Start queued runs as far as allowed. Cheap; call it whenever a run may have ended."""
     _children[:] = [child for child in _children if child.poll() is None]
     me = background.identity()
@@ -249,7 +249,7 @@ def _train(
         )
         for event in events:
             if isinstance(event, GraphsBuilt):
-                patiently(lambda: workspace.runs.check_claim(run.id, run.claim))
+                retrying(lambda: workspace.runs.check_claim(run.id, run.claim))
                 keep_graphs(folder, dataset, trainer, run.config.seed)
             if isinstance(event, RunEnded):
                 record.end(event, trainer.checkpoint())
@@ -283,7 +283,7 @@ _INTERRUPTIONS = (StoreUnavailable, ClaimLost, RunEndedError, OSError)
 
 
 @contextmanager
-def _saying_why(workspace: Workspace, run: RunRow) -> Iterator[None]:
+def _keeping_reason(workspace: Workspace, run: RunRow) -> Iterator[None]:
     """Keep the reason with a run that is interrupted, as far as that can be written."""
     try:
         yield
@@ -331,7 +331,7 @@ class _Control:
             self.between()
 
     def _set_state(self, state: RunState) -> None:
-        patiently(lambda: self._runs.set_state(self._run.id, state, self._run.claim))
+        retrying(lambda: self._runs.set_state(self._run.id, state, self._run.claim))
 
     def _watch(self) -> None:
         beat = 0.0

@@ -19,8 +19,8 @@ from sqlalchemy.engine import URL
 from core.errors import StoreError
 from core.failpoints import failpoint
 from core.paths import full_path
-from core.store.database import BUSY_SECONDS, Database, folder_url, sqlite_url, telling
-from core.store.files import sync_folder, telling_disk
+from core.store.database import BUSY_SECONDS, Database, database_errors, folder_url, sqlite_url
+from core.store.files import disk_errors, sync_folder
 from core.store.permissions import create_private, make_private_folder
 from core.store.schema import check_version, runs
 
@@ -74,7 +74,7 @@ def restore(folder: Path | str, copy: Path | str) -> Path:
     else:
         kept = _keep_present(path, folder / "backups")
     failpoint("restore.present_kept")
-    with telling(str(path)):
+    with database_errors(str(path)):
         _copy(copy, path)
     Database(sqlite_url(path)).close()  # brings an older copy up to date
     return kept
@@ -92,13 +92,13 @@ def copy_database(database: Database, folder: Path) -> Path:
     source = _sqlite_file(database.url)
     target = folder / datetime.now(UTC).strftime(_STAMP)
     temporary = folder / f".{target.name}.{uuid4().hex[:8]}.tmp"
-    with telling_disk(target):
+    with disk_errors(target):
         make_private_folder(folder)
     try:
         copy_sqlite(source, temporary)
         check_copy(temporary)
         failpoint("backup.copy_made")
-        with telling_disk(target):
+        with disk_errors(target):
             os.replace(temporary, target)
             sync_folder(folder)
     finally:
@@ -108,7 +108,7 @@ def copy_database(database: Database, folder: Path) -> Path:
 
 def copy_sqlite(source: Path, target: Path) -> None:
     """Copy an SQLite database, which may be in use, to one file."""
-    with telling(str(target)):
+    with database_errors(str(target)):
         _copy(source, target)
         make_single_file(target)
 
@@ -149,7 +149,7 @@ def check_copy(copy: Path) -> None:
     """Refuse a file that is not a sound database of a version this program knows."""
     if not copy.is_file():
         raise StoreError("There is no such backup.", str(copy), "Look into the folder backups.")
-    with telling(str(copy)), closing(_connect(copy, "ro")) as connection:
+    with database_errors(str(copy)), closing(_connect(copy, "ro")) as connection:
         found = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if found != "ok":
             raise StoreError("This backup is damaged.", f"{copy}: {found}", "Choose another one.")
@@ -179,7 +179,7 @@ def _set_aside(path: Path) -> Path:
     """Move a damaged database, with SQLite's companion files, out of the way."""
     name = datetime.now(UTC).strftime(_STAMP).replace("plain-", "damaged-")
     kept = path.parent / "backups" / name
-    with telling_disk(kept):
+    with disk_errors(kept):
         make_private_folder(kept.parent)
         for ending in ("-wal", "-shm", ""):
             companion = path.with_name(path.name + ending)

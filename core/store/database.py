@@ -30,7 +30,7 @@ from sqlalchemy.engine import URL, make_url
 from core.errors import DatabaseUnreachable, StoreError, StoreUnavailable
 from core.failpoints import failpoint
 from core.store import schema
-from core.store.files import telling_disk
+from core.store.files import disk_errors
 from core.store.permissions import create_private
 
 URL_VARIABLE = "PLAIN_DATABASE_URL"
@@ -102,7 +102,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Read one consistent moment of the database."""
-        with self._telling(), self._reader.begin() as connection:
+        with self._errors(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -112,7 +112,7 @@ class Database:
         Should the disk fail in the sync that follows, the change is visible but may not last, and
         the caller is told: writing it again is safe wherever rows carry keys of their own.
         """
-        with self._telling(), self._writer.begin() as connection:
+        with self._errors(), self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
             yield connection
@@ -161,7 +161,7 @@ class Database:
         with self.read() as connection:  # refuses before anything is written
             version = schema.stored_version(connection)
         if self.is_sqlite:
-            with self._telling():
+            with self._errors():
                 self._use_write_ahead_log()
         if version < schema.latest_version():
             self._migrate()
@@ -181,7 +181,7 @@ class Database:
         """Switch once; the file remembers. SQLite does not wait for others here, so we do."""
         connection = self._engine.raw_connection()
         try:
-            (mode,) = _insist(connection.driver_connection, "PRAGMA journal_mode=WAL")
+            (mode,) = _execute_when_free(connection.driver_connection, "PRAGMA journal_mode=WAL")
         finally:
             connection.close()
         if mode != "wal":
@@ -189,8 +189,8 @@ class Database:
             raise StoreError("This folder cannot hold a database.", self.place, hint)
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        with telling(self.place):
+    def _errors(self) -> Iterator[None]:
+        with database_errors(self.place):
             yield
 
 
@@ -206,7 +206,7 @@ def sqlite_url(path: Path) -> URL:
 
 
 @contextmanager
-def telling(place: str) -> Iterator[None]:
+def database_errors(place: str) -> Iterator[None]:
     """Raise as `StoreError` what went wrong with the database and a user can do something about."""
     try:
         yield
@@ -274,7 +274,7 @@ def _sync_write_ahead_log(database: Path) -> None:
     A log that is not there was just brought into the database, and synced, by SQLite.
     """
     log = database.with_name(f"{database.name}-wal")
-    with telling_disk(log), suppress(FileNotFoundError), open(log, "rb+") as file:
+    with disk_errors(log), suppress(FileNotFoundError), open(log, "rb+") as file:
         os.fsync(file.fileno())
 
 
@@ -293,12 +293,12 @@ def _begin_immediate(driver: sqlite3.Connection) -> None:
     """
     driver.execute("PRAGMA busy_timeout=0")
     try:
-        _insist(driver, "BEGIN IMMEDIATE")
+        _execute_when_free(driver, "BEGIN IMMEDIATE")
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY_SECONDS * 1000:.0f}")
 
 
-def _insist(driver: Any, statement: str) -> Any:
+def _execute_when_free(driver: Any, statement: str) -> Any:
     """Execute a statement again and again while the database is busy; return its first row."""
     give_up = monotonic() + BUSY_SECONDS
     while True:

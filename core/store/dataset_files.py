@@ -25,7 +25,7 @@ def write_dataset(folder: Path, dataset: CandidateDataset) -> None:
     """Write a data set's folder under a temporary name, then rename it."""
     temporary = _temporary(folder)
     try:
-        with files.telling_disk(folder):
+        with files.disk_errors(folder):
             make_private_folder(temporary)
         _write_features(temporary, dataset.features)
         files.write_array(temporary / "candidates.npy", dataset.candidates)
@@ -40,7 +40,7 @@ def write_dataset(folder: Path, dataset: CandidateDataset) -> None:
 
 
 def _put_in_place(temporary: Path, folder: Path) -> None:
-    with files.telling_disk(folder):
+    with files.disk_errors(folder):
         try:
             os.rename(temporary, folder)
         except OSError:
@@ -52,7 +52,7 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
 def remove_dataset(folder: Path) -> None:
     """Take a damaged folder away in one step, then delete it."""
     doomed = _temporary(folder)
-    with files.telling_disk(folder):
+    with files.disk_errors(folder):
         if folder.exists():
             os.rename(folder, doomed)
             failpoint("dataset.taken_away")

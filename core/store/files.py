@@ -44,7 +44,7 @@ def replacing(
     """
     temporary = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
     try:
-        with telling_disk(path):
+        with disk_errors(path):
             with open_private(temporary) if is_private else open(temporary, "xb") as file:
                 yield file
                 file.flush()
@@ -59,7 +59,7 @@ def replacing(
 
 
 @contextmanager
-def telling_disk(path: Path) -> Iterator[None]:
+def disk_errors(path: Path) -> Iterator[None]:
     """Raise as `StoreError` that a file or folder cannot be written."""
     try:
         yield
@@ -122,7 +122,7 @@ def save_arrays(file: IO[bytes], arrays: dict[str, Array]) -> None:
 
 def read_array(path: Path, *, mmap: bool = False) -> Array:
     """Read a .npy file, or map it into memory read-only."""
-    with _telling_damage(path):
+    with _damage_errors(path):
         array: Array = np.load(path, mmap_mode="r" if mmap else None, allow_pickle=False)
         if not isinstance(array, np.ndarray):
             raise ValueError("it holds several arrays")
@@ -131,7 +131,7 @@ def read_array(path: Path, *, mmap: bool = False) -> Array:
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Read all arrays of a .npz file; its checksums are verified."""
-    with _telling_damage(path), np.load(path, allow_pickle=False) as archive:
+    with _damage_errors(path), np.load(path, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
@@ -143,12 +143,12 @@ def write_json(path: Path, value: Any) -> None:
 
 def read_json(path: Path) -> Any:
     """Read what `write_json` wrote."""
-    with _telling_damage(path):
+    with _damage_errors(path):
         return json.loads(path.read_bytes())
 
 
 @contextmanager
-def _telling_damage(path: Path) -> Iterator[None]:
+def _damage_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:

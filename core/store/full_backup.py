@@ -27,7 +27,7 @@ from core.failpoints import failpoint
 from core.paths import full_path
 from core.store.backup import KEEP, copy_sqlite, make_single_file
 from core.store.database import Database, sqlite_url
-from core.store.files import remove_leftovers, sync_folder, telling_disk
+from core.store.files import disk_errors, remove_leftovers, sync_folder
 from core.store.manifest import (
     DATABASE,
     FileEntry,
@@ -78,7 +78,7 @@ def full_backup(
     with _locked(folder):
         copier = _Copier(folder, workspace.folder)
         entries = _copy_all(workspace, copier, on_progress)
-        with telling_disk(folder):
+        with disk_errors(folder):
             for part in (folder / "objects", *(folder / "objects").iterdir()):
                 sync_folder(part)
         failpoint("backup.before_manifest")
@@ -91,7 +91,7 @@ def full_backup(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    with telling_disk(folder):
+    with disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name in ("objects", "manifests"):
             make_private_folder(folder / name)
@@ -160,7 +160,7 @@ class _Copier:
     def _keep(self, name: str, source: IO[bytes], mtime_ns: int) -> FileEntry:
         temporary = self._temporary()
         try:
-            with telling_disk(self._folder):
+            with disk_errors(self._folder):
                 with open_private(temporary) as file:
                     size, sha256 = copy_blocks(source, file)
                 failpoint("backup.object_written")

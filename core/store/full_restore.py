@@ -14,7 +14,7 @@ from core.failpoints import failpoint
 from core.paths import full_path
 from core.store.backup import check_copy
 from core.store.database import Database, folder_url, sqlite_url
-from core.store.files import remove_leftovers, replacing, sync_folder, telling_disk
+from core.store.files import disk_errors, remove_leftovers, replacing, sync_folder
 from core.store.full_backup import Progress
 from core.store.manifest import (
     DATABASE,
@@ -96,7 +96,7 @@ def restore_full(
         raise _damaged(damaged, "Restore --without-damaged, or from an older backup.")
     _restore_database(object_path(kept, database.sha256), folder, database)
     failpoint("restore.before_end")
-    with telling_disk(folder):
+    with disk_errors(folder):
         (folder / MARKER).unlink()
         sync_folder(folder)
     return Restored(len(manifest.files) - len(damaged), manifest.n_bytes, damaged)
@@ -137,7 +137,7 @@ def _begin(folder: Path, name: str) -> None:
         with closing(Database(url)) as target:
             if any(count_rows(target).values()):
                 raise _not_empty(target)
-    with telling_disk(folder):
+    with disk_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         marker.write_text(name)
         sync_folder(folder)
@@ -150,7 +150,7 @@ def _put_back(source: Path, target: Path, entry: FileEntry) -> bool:
         return True
     if not source.is_file():
         return False
-    with telling_disk(target):
+    with disk_errors(target):
         make_private_folder(target.parent)
         remove_leftovers(target.parent)
     try:

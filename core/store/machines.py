@@ -90,7 +90,7 @@ def _identity(path: Path) -> str:
     if not path.exists():
         made = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
         files.write_json(made, {"id": uuid4().hex})
-        with files.telling_disk(path):
+        with files.disk_errors(path):
             try:
                 os.link(made, path)  # unlike a rename, never over what another process made
             except FileExistsError:

@@ -52,7 +52,7 @@ def make_private_folder(path: Path) -> None:
             folder.mkdir(mode=FOLDER, exist_ok=True)
 
 
-def tighten(workspace: Path) -> None:
+def restrict_permissions(workspace: Path) -> None:
     """Take away what others may read of a workspace; its folder too if it holds nothing else."""
     if os.name != "posix":
         return

@@ -30,7 +30,7 @@ from core.engine.events import Event
 from core.errors import DatasetNotFound, RunNotFound, StoreError
 from core.store import run_events
 from core.store.database import Database
-from core.store.files import telling_disk, write_json
+from core.store.files import disk_errors, write_json
 from core.store.machines import Machines
 from core.store.permissions import make_private_folder
 from core.store.run_rows import (
@@ -113,7 +113,7 @@ class RunStore:
         with self._database.read() as connection:
             run = self._own_row(connection, run_id)
         folder = self._folder / "runs" / run.id
-        with telling_disk(folder):
+        with disk_errors(folder):
             make_private_folder(folder)
         if not (folder / "config.json").exists():
             write_json(folder / "config.json", run.config.model_dump(mode="json"))
@@ -323,7 +323,7 @@ class RunStore:
             if not self._own_row(connection, run_id).deleted:
                 raise StoreError("Only a deleted run can be removed for good.", run_id)
         folder = self._folder / "runs" / run_id
-        with telling_disk(folder):
+        with disk_errors(folder):
             if folder.exists():
                 shutil.rmtree(folder)
         with self._database.write() as connection:

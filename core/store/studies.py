@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from core.errors import RunNotFound
 from core.store.database import Database
-from core.store.files import telling_disk
+from core.store.files import disk_errors
 from core.store.permissions import make_private_folder
 from core.store.runs import clean, new_id, require_dataset
 from core.store.schema import now, studies
@@ -71,7 +71,7 @@ class StudyStore:
     def folder(self, study_id: str) -> Path:
         """Return the folder of the study's files, made when first asked."""
         folder = self._folder / "studies" / self.get(study_id).id
-        with telling_disk(folder):
+        with disk_errors(folder):
             make_private_folder(folder)
         return folder
 

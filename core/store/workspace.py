@@ -47,7 +47,7 @@ from core.store.full_restore import refuse_half_restored
 from core.store.labels import LabelStore
 from core.store.lanes import LaneStore
 from core.store.machines import Machines
-from core.store.permissions import make_private_folder, tighten
+from core.store.permissions import make_private_folder, restrict_permissions
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
 from core.store.studies import StudyStore
@@ -84,9 +84,9 @@ class Workspace:
     def __init__(self, folder: Path | str) -> None:
         self.folder = full_path(folder)
         refuse_half_restored(self.folder)
-        with files.telling_disk(self.folder):
+        with files.disk_errors(self.folder):
             make_private_folder(self.folder)
-            tighten(self.folder)
+            restrict_permissions(self.folder)
             tempfile.TemporaryFile(dir=self.folder).close()
         for name in ("datasets", "backups", "exports"):
             files.remove_leftovers(self.folder / name, older_than=24 * 3600)
@@ -196,7 +196,7 @@ class Workspace:
     def exporting(self, path: Path) -> Iterator[None]:
         """Remember where a file is written: the next start clears up there if this process dies."""
         note = self.folder / "exports" / f"{uuid4().hex}.json"
-        with files.telling_disk(note):
+        with files.disk_errors(note):
             make_private_folder(note.parent)
         files.write_json(note, str(path.absolute().parent))
         try:

@@ -139,8 +139,8 @@ def random_graph(n: int, k: int = 10) -> InstanceGraph:
     return InstanceGraph.from_affinity(affinity + affinity.T)
 
 
-def burning(folder: Path) -> str:
-    """Prepare an ended run to look at, another to compare it with, and one that burns."""
+def prepare_runs(folder: Path) -> str:
+    """Prepare an ended run to look at, another to compare it with, and a long one, queued."""
     query = explored(3000, 64, 30)(folder)
     workspace = Workspace(folder)
     finished_run(workspace, blobs(3000, 64, 30), seed=1, instance_graph=random_graph(3000))
@@ -150,12 +150,12 @@ def burning(folder: Path) -> str:
     return query
 
 
-def set_alight(page: Page, server: Server) -> psutil.Process:
+def start_load(page: Page, server: Server) -> psutil.Process:
     """Start the queued run and return its process once it trains."""
-    from core.runs.worker import tend
+    from core.runs.worker import start_queued
 
     workspace = Workspace(server.workspace)
-    tend(workspace)
+    start_queued(workspace)
     while True:
         run = next(run for run in workspace.runs.list() if run.name == "burns")
         if run.pid is not None and run.epoch >= 1:
@@ -197,10 +197,10 @@ def measure_tour(browser: Browser) -> None:
 
 def measure_clicks(browser: Browser) -> None:
     """Clicks of every kind while a run burns both cores."""
-    with served(burning) as server:
+    with served(prepare_runs) as server:
         page = open_page(browser, f"{server.url}&annotator=ann")
         page.locator(".st-key-data-charts canvas").first.wait_for(timeout=WAIT)
-        run = set_alight(page, server)
+        run = start_load(page, server)
         run.cpu_percent()
         first, *rounds = (click_everywhere(page) for _ in range(6))
         kinds = {name: [one for times in rounds for one in times[name]] for name in first}
@@ -236,7 +236,7 @@ OTHERS = (
 
 SECTIONS = (
     ("Confidences", ".st-key-train-evolution canvas"),
-    ("Restless cells", ".st-key-train-restless canvas"),
+    ("Unstable cells", ".st-key-train-unstable canvas"),
     ("Cartography", "[data-part=frame][data-drawn]"),
     ("Curves", ".st-key-train-curves canvas"),
 )
@@ -271,7 +271,7 @@ def measure_live(browser: Browser) -> None:
     with served(prepare) as server:
         page = open_page(browser, server.url)
         step(page, "Train", ".st-key-train-bar")
-        set_alight(page, server)
+        start_load(page, server)
         page.locator(".st-key-train-curves canvas").first.wait_for(timeout=WAIT)
         page.wait_for_timeout(1500)
         page.evaluate("window.shift = 0")

@@ -41,7 +41,7 @@ class CellStatistics(NamedTuple):
     last: Floats
 
 
-class RestlessPoints(NamedTuple):
+class UnstablePoints(NamedTuple):
     """The cells that moved most, each with its trail over the epochs."""
 
     cells: Indices
@@ -129,11 +129,11 @@ def cell_statistics(history: History) -> CellStatistics:
     return CellStatistics(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
-def restless_points(history: History, statistics: CellStatistics, top: int = 40) -> RestlessPoints:
+def unstable_points(history: History, statistics: CellStatistics, top: int = 40) -> UnstablePoints:
     """Return the cells whose confidence travelled farthest in all."""
     cells = np.argsort(-statistics.movement, kind="stable")[:top].astype(np.int64)
     trails = np.asarray(history[_shown_epochs(len(history))][:, cells], np.float32).T
-    return RestlessPoints(
+    return UnstablePoints(
         cells,
         np.round(statistics.movement[cells], 3).tolist(),
         statistics.crossings[cells].tolist(),

@@ -161,7 +161,7 @@ class LoginGate:
                 loop = asyncio.get_running_loop()
                 is_right = await loop.run_in_executor(self._hashing, password.fits, given)
                 if is_right:
-                    self._attempts.forgive(limits)
+                    self._attempts.uncount(limits)
                 return is_right, 0
         finally:
             self._n_waiting -= 1

@@ -47,7 +47,7 @@ class Attempts:
         for group in limits:
             self._tries.setdefault(group, deque()).append(monotonic())
 
-    def forgive(self, limits: dict[str, int]) -> None:
+    def uncount(self, limits: dict[str, int]) -> None:
         """Take the last try back: it was right."""
         for group in limits:
             if tries := self._tries.get(group):

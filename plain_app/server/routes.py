@@ -21,7 +21,7 @@ from core.errors import PlainError, StoreError
 from plain_app.server.access import BROWSER
 
 MAX_BYTES = 256 * 1024
-SAVING, ASKING = ("decisions", "token"), ("questions", "progress", "ripple", "picture")
+SAVING, ASKING = ("decisions", "token"), ("questions", "progress", "preview", "picture")
 N_SAVING, N_ASKING = 4, 4  # threads
 
 
@@ -81,12 +81,12 @@ async def _while_connected(request: Request, work: Callable[[], Awaitable[None]]
 def _act(name: str, sender: tuple[str, str], sent: bytes) -> Response:
     """Do what is asked, in a thread; the sender is a token and a browser."""
     try:
-        return _response(200, _told(name, *sender, _parsed(sent)))
+        return _response(200, _dispatch(name, *sender, _parsed(sent)))
     except RefusedError as refused:
         return _response(refused.status, {"error": refused.why})
 
 
-def _told(name: str, token: str, browser: str, body: dict[str, Any]) -> dict[str, Any]:
+def _dispatch(name: str, token: str, browser: str, body: dict[str, Any]) -> dict[str, Any]:
     from plain_app.server import tokens
     from plain_app.services import desk
 
@@ -94,7 +94,7 @@ def _told(name: str, token: str, browser: str, body: dict[str, Any]) -> dict[str
         "decisions": desk.save,
         "questions": desk.questions,
         "progress": desk.progress,
-        "ripple": desk.preview,
+        "preview": desk.preview,
         "picture": desk.picture,
     }
     try:

@@ -74,7 +74,7 @@ def start_consensus(fingerprint: str, run_ids: list[str]) -> str:
 
 def has_ended(run_id: str) -> bool:
     """Whether a run is over; one that waits in the queue is started if it can be."""
-    runs.tend()
+    runs.start_queued()
     return not runs.is_held(runs.get(run_id))
 
 

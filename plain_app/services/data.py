@@ -24,7 +24,7 @@ from core.data.noise import confusable_candidates, resemblance, uniform_candidat
 from core.data.votes import Votes
 from core.errors import DatasetError, PlainError, Problem
 from core.formats import ColumnMapping, ReadResult, read
-from core.store.files import telling_disk
+from core.store.files import disk_errors
 from core.store.permissions import make_private_folder, open_private
 from core.store.returned import data_of, take_decisions
 from plain_app.charts.distribution import TogetherPoints, together_points
@@ -73,7 +73,7 @@ def stage(upload: IO[bytes], name: str) -> Staged:
     """
     path = workspace().folder / "incoming" / f".{uuid4().hex}.tmp"
     try:
-        with telling_disk(path):
+        with disk_errors(path):
             make_private_folder(path.parent)
             with open_private(path) as file:
                 shutil.copyfileobj(upload, file)

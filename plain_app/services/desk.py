@@ -251,12 +251,12 @@ def preview(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     verdict = body.get("verdict")
     if verdict not in ("keep", "reject"):
         raise PlainError("A preview is of keep or reject.", _text(verdict)[:40])
-    ripple = found.reviewer.ripple(row, label, verdict)
+    effect = found.reviewer.preview(row, label, verdict)
     ids, names = found.results.dataset.ids, found.results.dataset.label_names
-    moved = zip(ripple.rows, ripple.labels, ripple.before, ripple.after, strict=True)
+    moved = zip(effect.rows, effect.labels, effect.before, effect.after, strict=True)
     return {
-        "total": len(ripple.rows),
-        "settles": ripple.n_settled,
+        "total": len(effect.rows),
+        "settles": effect.n_settled,
         "moved": [
             {
                 "title": ids[i][:100],

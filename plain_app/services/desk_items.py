@@ -31,7 +31,7 @@ REASONS = {
     "worth": "",
     "false_first": "likely false",
     "doubtful": "doubtful",
-    "restless": "restless over the epochs",
+    "unstable": "unstable over the epochs",
     "depends": "depends on a setting",
     "disagree": "sources disagree",
     "label": "",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.store import RunRow, files
 from plain_app.charts import evolution as charts
-from plain_app.charts.evolution import CellStatistics, EvolutionPoints, RestlessPoints
+from plain_app.charts.evolution import CellStatistics, EvolutionPoints, UnstablePoints
 from plain_app.charts.instance_map import inside_polygon, pack_colours, pack_places
 from plain_app.charts.reliability import ReliabilityPoints, reliability_points
 from plain_app.services import data, runs
@@ -40,9 +40,9 @@ def statistics(run: RunRow) -> CellStatistics:
     return _statistics(str(workspace().folder), run.id, _recent(run))
 
 
-def restless(run: RunRow) -> RestlessPoints:
+def unstable(run: RunRow) -> UnstablePoints:
     """Return the cells that moved most."""
-    return _restless(str(workspace().folder), run.id, _recent(run))
+    return _unstable(str(workspace().folder), run.id, _recent(run))
 
 
 def cartography(run: RunRow) -> Cartography:
@@ -125,6 +125,6 @@ def _statistics(folder: str, run_id: str, n_epochs: int) -> CellStatistics:
 
 
 @st.cache_data(max_entries=20, show_spinner=False)
-def _restless(folder: str, run_id: str, n_epochs: int) -> RestlessPoints:
+def _unstable(folder: str, run_id: str, n_epochs: int) -> UnstablePoints:
     history = runs.history(run_id)[:n_epochs]
-    return charts.restless_points(history, _statistics(folder, run_id, n_epochs))
+    return charts.unstable_points(history, _statistics(folder, run_id, n_epochs))

@@ -181,9 +181,9 @@ def stop(run_id: str) -> None:
     worker.stop(workspace(), run_id)
 
 
-def tend() -> None:
+def start_queued() -> None:
     """Start queued runs whose turn has come."""
-    worker.tend(workspace())
+    worker.start_queued(workspace())
 
 
 def rename(run_id: str, name: str, note: str) -> None:

@@ -110,7 +110,7 @@ def test_the_demo_from_start_to_a_finished_run_watched_live(serve, open_page):
     expect_values_under_the_pointer(page)
     for title, key in (
         ("Confidences", "evolution"),
-        ("Restless cells", "restless"),
+        ("Unstable cells", "unstable"),
         ("Two epochs", "difference"),
         ("Cartography", "cartography"),
     ):
@@ -334,7 +334,7 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
     expect_names_under_the_pointer(page)
     start_training(page, 4)
     expect_state(page, "finished")
-    for title in ("Confidences", "Restless cells", "Cartography", "Log"):
+    for title in ("Confidences", "Unstable cells", "Cartography", "Log"):
         section(page, title)
         expect_no_traceback(page)
     look_at_hostile_pages(page)
@@ -413,7 +413,7 @@ def test_pictures_of_every_view(serve, open_page, pictures):
     page.close()
     for scheme in ("light", "dark"):
         page = open_page(address, dark=scheme == "dark")
-        for title in ("Curves", "Confidences", "Restless cells", "Cartography"):
+        for title in ("Curves", "Confidences", "Unstable cells", "Cartography"):
             section(page, title)
             expect_no_traceback(page)
             take(page, pictures, title.split()[0].lower(), scheme)

@@ -92,7 +92,7 @@ def test_an_address_with_runs_that_are_gone_opens_without_them(two, open_app):
 
 def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch):
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: None)
-    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     stage.set("loaded")
     app = open_app("compare")
     app.session_state["compare.more"] = True  # open

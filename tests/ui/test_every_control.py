@@ -102,7 +102,7 @@ def data(small_demo) -> CandidateDataset:
 def ended(stage, data, monkeypatch) -> str:
     """Two ended runs and decisions of two people; nothing starts a process."""
     st.cache_resource.clear()
-    for name in ("core.runs.worker.launch", "core.runs.worker.tend", "core.tuning.launch"):
+    for name in ("core.runs.worker.launch", "core.runs.worker.start_queued", "core.tuning.launch"):
         monkeypatch.setattr(name, lambda *_: None)
     monkeypatch.setattr("plain_app.services.maps.start_layout", lambda *_: "working")
     monkeypatch.setattr("plain_app.services.lens.MAX_SWEEP", 0)  # as for large data

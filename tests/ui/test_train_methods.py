@@ -10,7 +10,7 @@ from core.runs import worker
 def launched(monkeypatch):
     found = []
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: found.append(run_id))
-    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     return found
 
 

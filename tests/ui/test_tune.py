@@ -123,7 +123,7 @@ def test_decisions_show_how_well_a_setting_agrees(ready, open_app, small_demo):
 def test_a_run_starts_from_the_lens(ready, open_app, monkeypatch):
     launched = []
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     app = open_app("tune")
     stops = lens.lens_data(ready.run_id).stops
     app.session_state["tune.places"] = (ready.run_id, {"k": 20, "alpha": 5})
@@ -224,7 +224,7 @@ def test_a_study_without_a_finished_trial_waits(stage, open_app, small_demo):
 
 def test_a_link_opens_a_trial_as_the_run_it_stands_for(searched, stage, open_app, monkeypatch):
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: None)
-    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     study = tuning.read_study(stage.space, searched)
     for _ in range(2):  # the second time the same run is opened
         app = search_page(open_app, searched)

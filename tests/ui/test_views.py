@@ -18,7 +18,7 @@ VIEWS = ("data", "train", "review", "export")
 SECTIONS = (
     "Curves",
     "Confidences",
-    "Restless cells",
+    "Unstable cells",
     "Two epochs",
     "Cartography",
     "Reliability",
@@ -207,7 +207,7 @@ def test_candidates_are_made_from_clean_labels(stage, open_app):
 def test_start_uses_the_form(stage, open_app, monkeypatch):
     launched = []
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.runs.worker.tend", lambda space: None)
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     stage.set("loaded")
     app = opened(open_app("train"), "train.settings")
     app.number_input(key="train.alpha").set_value(0.5).run()

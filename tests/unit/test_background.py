@@ -23,7 +23,7 @@ def test_background_work_gives_way_and_leaves_a_shared_session_alone(own_session
             return os.nice(0), (group.read_text().split() if group.exists() else [])[-1:]
 
         before = nicenesses()
-        background.give_way()
+        background.lower_priority()
         print(json.dumps([before, nicenesses()]))
     """
     done = subprocess.run(

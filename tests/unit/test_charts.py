@@ -44,9 +44,9 @@ def test_the_numbers_of_a_method_without_epochs_name_it_instead_of_an_epoch():
     assert titles == ["Confidences at epoch 1", "Numbers of ml-knn"]
 
 
-def test_the_most_restless_cell_is_the_one_that_travelled():
+def test_the_most_unstable_cell_is_the_one_that_travelled():
     statistics = evolution.cell_statistics(HISTORY)
-    points = evolution.restless_points(HISTORY, statistics, top=2)
+    points = evolution.unstable_points(HISTORY, statistics, top=2)
     assert points.cells.tolist() == [1, 0]
     assert points.crossings == [2, 1]
     assert np.allclose(points.trails[0], [0.9, 0.1, 0.9], atol=1e-3)

@@ -149,7 +149,7 @@ def test_an_audit_asks_thirty_random_cells_and_says_how_far_it_is():
     found = audit(done)
     assert found.is_done
     assert not done.questions("thirty")
-    assert f"{found.n_told} random answers" in found.sentence
+    assert f"{found.n_definite} random answers" in found.sentence
 
 
 def test_the_intervals_of_an_audit_hold_as_often_as_they_say():

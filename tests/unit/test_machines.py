@@ -46,7 +46,7 @@ def test_only_the_machine_with_the_files_claims_a_run_and_the_others_say_so(shar
     assert lab.runs.elsewhere(run) == "anna-laptop"
     assert anna.runs.elsewhere(run) is None
     assert lab.runs.claim_next(5, 1, 1.0) is None
-    worker.tend(lab)
+    worker.start_queued(lab)
     for use in (
         lambda: lab.runs.claim(run.id, 1, 1.0),
         lambda: lab.runs.folder(run.id),

@@ -8,7 +8,7 @@ from finished_run import finished_run
 
 from core.runs import processes as background
 from core.store import Workspace, backup, restore
-from core.store.permissions import make_private_folder, open_private, tighten
+from core.store.permissions import make_private_folder, open_private, restrict_permissions
 from core.tuning.studies import _storage
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
@@ -89,5 +89,5 @@ def test_private_files_and_folders(tmp_path):
         file.write(b"x")
     assert open_to_others(tmp_path / "a") == []
     tmp_path.chmod(0o755)
-    tighten(tmp_path)  # holds a folder that is not of a workspace
+    restrict_permissions(tmp_path)  # holds a folder that is not of a workspace
     assert tmp_path.stat().st_mode & 0o777 == 0o755

@@ -258,7 +258,7 @@ def test_odd_values_are_refused_and_never_a_failure(space, claims, odd):
             {"decisions": odd},
         ],
         "questions": [{name: odd} for name in FIELDS],
-        "ripple": [{**good, name: odd} for name in ("instance_id", "label", "verdict")],
+        "preview": [{**good, name: odd} for name in ("instance_id", "label", "verdict")],
         "progress": [{"odd": odd}],
         "picture": [{"instance_id": odd}],
         "token": [{"token": odd}],

@@ -62,18 +62,18 @@ def test_decisions_one_by_one_and_all_at_once_come_to_the_same(data, propagator,
     assert difference.mean() < 0.01
 
 
-def test_undoing_a_decision_takes_its_ripple_back(data, reviewer):
+def test_undoing_a_decision_takes_its_effect_back(data, reviewer):
     (i, j), *_ = cells(data, 1)
-    after, ripple = reviewer.decide([decision(data, i, j)])
-    assert len(ripple.rows)
+    after, effect = reviewer.decide([decision(data, i, j)])
+    assert len(effect.rows)
     back, _ = after.decide([decision(data, i, j, "undo")])
     assert np.abs(back.confidences - reviewer.confidences).max() < 5e-3
     assert np.isnan(back.decided).all()
 
 
-def test_a_ripple_shown_before_is_the_one_that_comes(data, reviewer):
+def test_an_effect_shown_before_is_the_one_that_comes(data, reviewer):
     (i, j), *_ = cells(data, 1, seed=2)
-    shown = reviewer.ripple(i, j, "reject")
+    shown = reviewer.preview(i, j, "reject")
     _, came = reviewer.decide([decision(data, i, j, "reject")])
     np.testing.assert_array_equal(shown.rows, came.rows)
     np.testing.assert_array_equal(shown.after, came.after)
@@ -92,9 +92,9 @@ def test_a_decision_is_no_confidence_and_a_confidence_no_decision(data, reviewer
 
 def test_unsure_cells_are_neither_held_nor_asked_again(data, reviewer):
     i, j = cells(data, 1)[0]
-    after, ripple = reviewer.decide([decision(data, i, j, "unsure")])
+    after, effect = reviewer.decide([decision(data, i, j, "unsure")])
     assert np.isnan(after.decided[i, j])
-    assert not len(ripple.rows)
+    assert not len(effect.rows)
     asked = {(q.row, c) for q in after.questions("doubtful", limit=N) for c in q.cells}
     assert (i, j) not in asked
 
@@ -151,16 +151,16 @@ def test_what_is_promised_comes_about(data, reviewer):
     settled = []
     for one in found:
         p = reviewer.confidences[one.row, one.cells[0]]
-        keep, reject = (reviewer.ripple(one.row, one.cells[0], v) for v in ("keep", "reject"))
+        keep, reject = (reviewer.preview(one.row, one.cells[0], v) for v in ("keep", "reject"))
         settled.append(p * net(keep) + (1 - p) * net(reject))
     promised = np.array([one.promise for one in found])
     assert np.abs(promised - np.maximum(settled, 0)).mean() < 1.0
 
 
-def net(ripple):
+def net(effect):
     from core.review.queue import is_settled
 
-    return is_settled(ripple.after).sum() - is_settled(ripple.before).sum()
+    return is_settled(effect.after).sum() - is_settled(effect.before).sum()
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -64,7 +64,7 @@ class NameReader:
             return False
         return not self._silent or str(cell).strip().casefold() not in self._silent
 
-    def tell(self, column: str) -> None:
+    def report_ignored(self, column: str) -> None:
         """Say which words were left out."""
         for word, count in self._ignored.items():
             rule = f"{word!r} is read as no label"

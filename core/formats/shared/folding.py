@@ -107,7 +107,7 @@ class _Folding:
                 read[mapping.layout]()
         except OverflowError:
             refuse("there are too many sources", "Check which column names them.")
-        self.names.tell(mapping.labels[0])
+        self.names.report_ignored(mapping.labels[0])
         if self.again:
             rule = "some cells hold several votes of one source: half or more yes is a yes"
             self.findings.add(rule, "Nothing to do, unless these are no votes.")

@@ -1,4 +1,4 @@
-"""How far a reading has come: told by readers of large files, heard by whoever asked for it."""
+"""How far a reading has come: reported by readers of large files to whoever asked for it."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,28 +11,28 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Called with how many bytes are read, of how many."""
 
-_heard: ContextVar[Progress | None] = ContextVar("reading", default=None)
+_listener: ContextVar[Progress | None] = ContextVar("reading", default=None)
 
 
 @contextmanager
-def telling(progress: Progress | None) -> Iterator[None]:
-    """Have what is read in this block told."""
-    before = _heard.set(progress)
+def reporting_to(progress: Progress | None) -> Iterator[None]:
+    """Have what is read in this block reported."""
+    before = _listener.set(progress)
     try:
         yield
     finally:
-        _heard.reset(before)
+        _listener.reset(before)
 
 
-def tell(done: int, total: int) -> None:
+def report(done: int, total: int) -> None:
     """Say how many bytes of the file are read; nothing happens where nobody asked."""
-    progress = _heard.get()
+    progress = _listener.get()
     if progress is not None:
         progress(done, total)
 
 
 def ahead(items: Iterator[T]) -> Iterator[T]:
-    """Give the same items, the next one made by another thread meanwhile; it tells as well."""
+    """Give the same items, the next one made by another thread meanwhile; it reports as well."""
     here = copy_context()
 
     def following() -> T | None:

@@ -105,7 +105,7 @@ def batches_of(
 def default_mapping(dataset: CandidateDataset) -> ColumnMapping:
     """Return a layout that our own reader understands without being told."""
     shown = () if dataset.display is None else tuple(map(str, dataset.display.columns))
-    prefix = "" if _speak_for_themselves(dataset, shown) else FEATURE_PREFIX
+    prefix = "" if _need_no_prefix(dataset, shown) else FEATURE_PREFIX
     features = tuple(prefix + name for name in dataset.feature_names if dataset.has_features)
     labels = tuple("label_" + name for name in dataset.label_names)
     layout: dict[str, Any] = {}
@@ -125,7 +125,7 @@ def default_mapping(dataset: CandidateDataset) -> ColumnMapping:
     )
 
 
-def _speak_for_themselves(dataset: CandidateDataset, shown: tuple[str, ...]) -> bool:
+def _need_no_prefix(dataset: CandidateDataset, shown: tuple[str, ...]) -> bool:
     """Whether feature names can stand alone: nothing else would be taken for a feature."""
     names = dataset.feature_names
     if any(

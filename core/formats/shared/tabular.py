@@ -66,7 +66,7 @@ def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Find
     if not mapping.labels:
         fix = "Call them label_<name> (0/1), put names in one column `labels`, or state a mapping."
         findings.add("no label columns were found", fix, fatal=True, value=", ".join(columns[:20]))
-    with telling_mapping(mapping):
+    with mapping_errors(mapping):
         findings.stop_if_fatal()
 
 
@@ -82,7 +82,7 @@ def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:
 
 
 @contextmanager
-def telling_mapping(mapping: ColumnMapping) -> Iterator[None]:
+def mapping_errors(mapping: ColumnMapping) -> Iterator[None]:
     """Have a `DatasetError` carry the mapping, so that its owner can correct it."""
     try:
         yield
@@ -107,7 +107,7 @@ def to_dataset(
         rule = "what is one row? There is no header, and no column has another id in every row"
         fix = "If a row is one person's view of an item, say so (--row view --source column2)."
         findings.add(rule, fix)
-    with telling_mapping(mapping):
+    with mapping_errors(mapping):
         folded: Folded | None = None
         if is_folded(mapping):
             folded = fold(pa.Table.from_batches(_limited(batches)), mapping, findings)
@@ -320,7 +320,7 @@ class _Arrays:
                     self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
                 else:
                     sets.add(i, numbers)
-            names.tell(name)
+            names.report_ignored(name)
         return sets
 
     def _features(self, table: pa.Table) -> tuple[Features, tuple[str, ...]]:

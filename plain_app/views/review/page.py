@@ -27,7 +27,7 @@ ORDERS = {
     "worth": "What settles most",
     "false_first": "Most likely false",
     "doubtful": "Most doubtful",
-    "restless": "Most restless",
+    "unstable": "Most unstable",
     "depends": "Depends on settings",
     "disagree": "Where sources disagree",
     "label": "One label at a time",

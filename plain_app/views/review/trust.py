@@ -246,7 +246,7 @@ def on_retrain(run_id: str) -> None:
 @st.fragment(run_every=2)
 def _draw_retraining(run_id: str) -> None:
     """Follow the new run; when it has ended, offer to go on with it."""
-    runs.tend()
+    runs.start_queued()
     new = runs.get(run_id)
     with st.container(horizontal=True, vertical_alignment="center", key="review.retraining"):
         state_badge(runs.status(new))

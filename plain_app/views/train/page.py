@@ -192,9 +192,9 @@ def _draw_live(run_id: str, was_live: bool) -> None:
         run = runs.get(run_id)
         status = runs.status(run)
         if status == "queued":
-            runs.tend()
+            runs.start_queued()
         if was_live != (status in runs.HELD):
-            runs.tend()
+            runs.start_queued()
             st.rerun()  # the clock of this fragment starts or stops
         events = runs.events(run_id)
         _draw_progress(run, status, events)

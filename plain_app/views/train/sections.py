@@ -112,17 +112,17 @@ def _about_cells(n_cells: int, run: RunRow) -> str:
     return f"{n_cells:,}{part} candidate cells."
 
 
-def _draw_restless(run: RunRow, events: RunEvents) -> None:
+def _draw_unstable(run: RunRow, events: RunEvents) -> None:
     """Draw the cells that moved most, each with its trail."""
-    points = histories.restless(run)
+    points = histories.unstable(run)
     table = _cells_table(run, points.cells)
     table["trail"] = points.trails
     table["travelled"], table["changed sides"] = points.movement, points.crossings
     table["now"] = points.last
     st.caption("The candidate cells whose confidence travelled farthest, epoch by epoch.")
     kinds = {"trail": "curve", "travelled": ".2f", "now": "bar"}
-    cell_table(table, "train.restless", TALL, kinds)
-    _draw_review_link(run, points.cells, "train.review_restless")
+    cell_table(table, "train.unstable", TALL, kinds)
+    _draw_review_link(run, points.cells, "train.review_unstable")
 
 
 def _draw_difference(run: RunRow, events: RunEvents) -> None:
@@ -250,7 +250,7 @@ def on_clear() -> None:
 SECTIONS = {
     "Curves": _draw_curves,
     "Confidences": _draw_confidences,
-    "Restless cells": _draw_restless,
+    "Unstable cells": _draw_unstable,
     "Two epochs": _draw_difference,
     "Cartography": _draw_cartography,
     "Reliability": _draw_reliability,

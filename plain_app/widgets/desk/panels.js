@@ -7,7 +7,7 @@ export function drawPanel(view) {
   const panel = view.part("panel");
   panel.hidden = !view.panel;
   if (view.panel === "help") panel.replaceChildren(...keyList(view));
-  if (view.panel === "preview") panel.replaceChildren(...ripple(view.previewed));
+  if (view.panel === "preview") panel.replaceChildren(...effect(view.previewed));
 }
 
 function keyList(view) {
@@ -23,8 +23,8 @@ function keyList(view) {
   return [make("h4", "", "Keys"), list, button("Keys as they came", "", () => view.setKeys(null))];
 }
 
-/** @param {import("./types").Ripple | null} found */
-function ripple(found) {
+/** @param {import("./types").DecisionEffect | null} found */
+function effect(found) {
   if (!found) return [make("p", "", "Looking …")];
   const title = make("h4", "", `${found.verdict === "keep" ? "Keeping" : "Rejecting"} “${found.cell.label}” here`);
   if (found.error) return [title, make("p", "", found.error)];

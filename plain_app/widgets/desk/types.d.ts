@@ -72,7 +72,7 @@ export interface Progress {
   share: number;
 }
 
-export interface Ripple {
+export interface DecisionEffect {
   cell: Cell;
   verdict: Verdict;
   moved: { title: string; label: string; before: number; after: number }[];

@@ -1,5 +1,5 @@
 // The review desk on the screen: what keys and buttons do, and when it is drawn.
-/** @import { Ripple, Trigger } from "./types" */
+/** @import { DecisionEffect, Trigger } from "./types" */
 import { button, make } from "../elements.js";
 import { drawItem } from "./item.js";
 import * as keyboard from "./keys.js";
@@ -20,7 +20,7 @@ export class View {
   note = "";
   wasWaiting = false;
   keys = keyboard.readKeys();
-  previewed = /** @type {Ripple | null} */ (null);
+  previewed = /** @type {DecisionEffect | null} */ (null);
   trigger = /** @type {Trigger} */ (() => {});
 
   constructor(root, outbox, queue) {
@@ -166,7 +166,7 @@ export class View {
     this.previewed = null;
     const verdict = cell.verdict === "keep" ? "keep" : "reject";
     const body = { instance_id: cell.id, label: cell.label, verdict };
-    const found = await post("ripple", this.queue.settings.token, body).catch((error) => ({ error: error.message }));
+    const found = await post("preview", this.queue.settings.token, body).catch((error) => ({ error: error.message }));
     this.previewed = { cell, verdict, ...found };
     this.draw();
   }

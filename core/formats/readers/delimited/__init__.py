@@ -29,7 +29,7 @@ from core.formats.shared.folding import is_folded
 from core.formats.shared.label_files import with_names_beside
 from core.formats.shared.list_features import is_number
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
-from core.formats.shared.progress import ahead, tell
+from core.formats.shared.progress import ahead, report
 from core.formats.shared.tabular import check_mapping, to_dataset
 
 SAMPLE_BYTES = 2**20
@@ -239,7 +239,7 @@ def _pieces(source: Source, types: dict[str, pa.DataType]) -> Iterator[pa.Record
         while piece := file.read(PIECE_BYTES) + file.readline():
             table = pacsv.read_csv(pa.BufferReader(piece), **_options(source, types))
             yield from map(unescaped, table.to_batches())
-            tell(file.tell(), size)
+            report(file.tell(), size)
 
 
 def _stream(
@@ -264,7 +264,7 @@ def _parsed(
         with reader:
             for batch in reader:
                 yield unescaped(batch)
-                tell(file.tell(), file.size())
+                report(file.tell(), file.size())
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error):
             return

@@ -32,7 +32,7 @@ from core.formats.shared.json_text import load_json
 from core.formats.shared.label_files import with_names_beside
 from core.formats.shared.limits import check_rows, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
-from core.formats.shared.progress import tell
+from core.formats.shared.progress import report
 from core.formats.shared.tables import record_batch
 from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
 from core.formats.shared.text import read_text, with_points
@@ -155,7 +155,7 @@ def _lines(path: Path, findings: Findings) -> Iterator[list[Record]]:
         if n_bytes > CHUNK_BYTES:
             yield chunk
             done += n_bytes
-            tell(min(done, size), size)
+            report(min(done, size), size)
             chunk, n_bytes = [], 0
     yield chunk
 

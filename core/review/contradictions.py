@@ -1,4 +1,4 @@
-"""The contradiction radar: decisions that do not fit each other, or what everything else says.
+"""Contradictions: decisions that do not fit each other, or what everything else says.
 
 Three kinds: near-duplicates decided differently; a decision against a rule of the labels that
 nearly always holds ("beach" never without "sand"); a decision against a very confident model.
