@@ -139,7 +139,7 @@ def check(
             }
         )
     else:
-        _show_check(result, problems, summary, every)
+        _show_check(result, problems, summary, every, bool(encoders))
         if encoders:
             out.print(table("Encoded when trained on", ("column", "what it takes"), encoders))
     raise typer.Exit(2 if fatal else 0)
@@ -342,7 +342,9 @@ def _show_outcome(
     out.print(table("Labels", ("", ""), rows))
 
 
-def _show_check(result: Any, problems: list[Any], summary: Any, every: bool) -> None:
+def _show_check(
+    result: Any, problems: list[Any], summary: Any, every: bool, is_encoded: bool
+) -> None:
     if result.mapping is not None:
         reasons = result.mapping.reasons.items()
         out.print(table(f"Read as {result.format}", ("role", "because"), reasons))
@@ -352,7 +354,7 @@ def _show_check(result: Any, problems: list[Any], summary: Any, every: bool) -> 
         out.print("Findings are listed once; --all lists each.", style="dim")
     rows = [
         ("instances", f"{summary.n_instances:,}"),
-        ("features", _shown_features(result.dataset, summary)),
+        ("features", _shown_features(summary, is_encoded)),
         ("labels", f"{summary.n_labels:,}"),
         ("candidates per instance", f"{summary.candidates_mean:.2f}"),
         ("fewest, most", f"{summary.candidates_min}, {summary.candidates_max}"),
@@ -370,11 +372,9 @@ def _show_check(result: Any, problems: list[Any], summary: Any, every: bool) -> 
         )
 
 
-def _shown_features(dataset: Any, summary: Any) -> str:
-    from core.data.dataset import PENDING_FEATURES
-
-    if tuple(dataset.feature_names) == PENDING_FEATURES:
-        return "none yet: made of the pictures"
+def _shown_features(summary: Any, is_encoded: bool) -> str:
+    if not summary.n_features:
+        return "none yet: made of the pictures" if is_encoded else "none"
     return f"{summary.n_features:,} ({'sparse' if summary.sparse else 'dense'})"
 
 

@@ -31,6 +31,7 @@ def encoded(
     result: Any, file: str, encode: list[str] | None, workspace: Path | None
 ) -> tuple[Any, dict[str, Any]]:
     """Return what was read with its features, and the keys of its pictures by column."""
+    from core.encoders import absent_pictures
     from core.encoders import encode as encode_columns
     from core.paths import full_path
 
@@ -51,19 +52,28 @@ def encoded(
             workspace=None if workspace is None else full_path(workspace),
             progress=show,
         )
-    for problem in made.result.problems[len(result.problems) :]:
+    for problem in (*absent_pictures(result, steps), *made.result.problems[len(result.problems) :]):
         log.print(str(problem), markup=False)
     return made.result, made.keys
 
 
 def report(result: Any, file: str, encode: list[str] | None) -> tuple[list[Any], list[Any], Any]:
     """Return rows about every encoder, problems with pictures, and the broken ones, for `check`."""
-    from core.encoders import broken_problems, missing_pictures
+    from core.encoders import (
+        absent_pictures,
+        broken_problems,
+        changes_features,
+        missing_pictures,
+    )
+    from core.formats.shared.tabular import NO_FEATURES
     from core.paths import full_path
 
     steps = planned(result, encode)
     broken = missing_pictures(result, steps, full_path(file))
-    problems = [
+    problems = absent_pictures(result, steps)
+    if not steps and changes_features(result, steps):
+        problems.append(NO_FEATURES)
+    problems += [
         one
         for column, found in broken.items()
         for one in broken_problems(column, found, result.dataset)

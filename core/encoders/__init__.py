@@ -15,21 +15,29 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from core.data.dataset import CandidateDataset
+from core.data.dataset import NO_FEATURE, CandidateDataset, no_features
 from core.encoders.cache import EncodingCache
 from core.encoders.choosing import BOTH, MINILM, WORDS, Kind, Offer, default_name, load, offer
 from core.encoders.encoding import Broken, encode_pictures, encode_texts
-from core.encoders.pictures import BrokenPicture, check_header, content_of, source_of
+from core.encoders.pictures import (
+    BrokenPicture,
+    NoPictures,
+    check_header,
+    content_of,
+    source_of,
+)
 from core.encoders.thumbnails import Thumbnails
 from core.errors import DatasetError, PlainError, Problem
 from core.formats.shared.limits import check_size
 from core.formats.shared.mapping import ReadResult
 from core.formats.shared.profiles import PICTURE
+from core.formats.shared.tabular import NO_FEATURES
 
 __all__ = [
     "Broken",
     "Encoded",
     "Planned",
+    "absent_pictures",
     "broken_problems",
     "changes_features",
     "encode",
@@ -83,8 +91,9 @@ class Encoded:
 def plan(result: ReadResult, choices: Mapping[str, str] | None = None) -> list[Planned]:
     """Return which columns are encoded by what: as chosen, as the mapping says, else by default.
 
-    Without a word about it, pictures are encoded where the file has no numbers, and texts that are
-    features anyway get the best encoder that is installed. `none` leaves a column out.
+    Without a word about it, pictures are encoded where the file has no numbers and they came with
+    it, and texts that are features anyway get the best encoder that is installed. `none` leaves a
+    column out.
 
     Raises
     ------
@@ -92,7 +101,8 @@ def plan(result: ReadResult, choices: Mapping[str, str] | None = None) -> list[P
         A column or encoder is not there, or the two do not fit.
     """
     stated = {} if result.mapping is None else result.mapping.encode
-    chosen = {**_defaults(result), **stated, **(choices or {})}
+    stated = {**stated, **(choices or {})}
+    chosen = {**_defaults(result, without=stated), **stated}
     shown = _display_columns(result.dataset)
     missing = [column for column in chosen if column not in shown]
     if missing:
@@ -131,8 +141,7 @@ def encode(
     if not changes_features(result, planned):
         return Encoded(_with_encoders(result, planned, dataset), {}, {})
     if not planned:
-        fix = "Choose one with --encode COLUMN=NAME, or add columns of numbers."
-        raise DatasetError([Problem("without numbers, a column needs an encoder", fix, True)])
+        return Encoded(_without_features(result), {}, {})
     blocks, names = _own_features(result)
     broken: dict[str, tuple[Broken, ...]] = {}
     keys: dict[str, tuple[bytes, ...]] = {}
@@ -187,16 +196,73 @@ def shown_time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _defaults(result: ReadResult) -> dict[str, str]:
+def absent_pictures(result: ReadResult, planned: Sequence[Planned]) -> list[Problem]:
+    """Return what is said about pictures none of which came with the file, if nobody asks for them.
+
+    Otherwise `encode` says it.
+    """
+    column = _pictures_to_encode(result)
+    is_asked = any(one.column == column for one in planned)
+    reasons = [] if column is None or is_asked else _why_absent(result.dataset, column)
+    if not reasons:
+        return []
+    assert result.dataset.display is not None
+    names = [str(cell)[:60] for cell in result.dataset.display[column].head(3)]
+    rule = f"no picture that {column!r} names can be used: {Counter(reasons).most_common(1)[0][0]}"
+    fix = "Put the pictures beside the table, or pack both into one zip file; until then they are "
+    return [Problem(rule, fix + "not used as features.", column=column, value=", ".join(names))]
+
+
+def _defaults(result: ReadResult, without: Mapping[str, str]) -> dict[str, str]:
     mapping = result.mapping
     if mapping is None or mapping.feature_layout not in ("text", "encoded"):
         return {}
     found: dict[str, str | None] = {}
     if mapping.feature_layout == "text":
         found |= dict.fromkeys(mapping.features, default_name("text"))
-    if mapping.image is not None and _holds_pictures(result.dataset, mapping.image):
-        found[mapping.image] = default_name("picture")
+    pictures = _pictures_to_encode(result)
+    if pictures is not None and pictures not in without:
+        is_here = not _why_absent(result.dataset, pictures)
+        found |= {pictures: default_name("picture")} if is_here else {}
     return {column: name for column, name in found.items() if name is not None}
+
+
+def _pictures_to_encode(result: ReadResult) -> str | None:
+    """Return the column of pictures of a file without numbers."""
+    mapping = result.mapping
+    if mapping is None or mapping.feature_layout not in ("text", "encoded"):
+        return None
+    is_one = mapping.image is not None and _holds_pictures(result.dataset, mapping.image)
+    return mapping.image if is_one else None
+
+
+def _why_absent(dataset: CandidateDataset, column: str) -> list[str]:
+    """Return why the first cells lead to no file; nothing where one does, or nobody can tell."""
+    if dataset.original is None or dataset.display is None:
+        return []
+    path, reasons = dataset.original.path, list[str]()
+    source = source_of(path) if path.exists() else NoPictures()
+    for cell in dataset.display[column].head(SAMPLE):
+        try:
+            content_of(cell, source)
+        except BrokenPicture as why:
+            reasons.append(str(why))
+        else:
+            return []
+    return reasons
+
+
+def _without_features(result: ReadResult) -> ReadResult:
+    """Return what was read without features: nothing was chosen to make them of."""
+    dataset = result.dataset
+    made = replace(dataset, features=no_features(dataset.n_instances), feature_names=(NO_FEATURE,))
+    assert result.mapping is not None
+    names = [*result.mapping.features, result.mapping.image]
+    left_out = {name: NONE for name in names if name is not None}
+    mapping = result.mapping.model_copy(update={"encode": left_out})
+    if made.original is not None:
+        made = made.read_from(replace(made.original, mapping=mapping))
+    return replace(result, dataset=made, mapping=mapping, problems=(*result.problems, NO_FEATURES))
 
 
 def _display_columns(dataset: CandidateDataset) -> list[str]:
@@ -260,7 +326,8 @@ def _picture_rows(
     rows = encode_pictures(cells, source_of(data), encoder, cache, report, small)
     if len(rows.broken) == len(cells):
         reasons = Counter(broken.reason for broken in rows.broken).most_common(5)
-        fix = "Put the pictures beside the file, or pack both into one zip file."
+        fix = "Put the pictures beside the table, or pack both into one zip file; or leave the "
+        fix += f"column out: not used as features (--encode {one.column}=none)."
         found = "; ".join(f"{reason}: {count:,}" for reason, count in reasons)
         rule = "at least one picture must be usable"
         raise DatasetError([Problem(rule, fix, True, column=one.column, value=found)])

@@ -15,14 +15,14 @@ from plain_app.services.data import Staged
 from plain_app.services.workspace import workspace
 
 
-def columns(result: ReadResult) -> dict[str, list[Offer]]:
+def columns(result: ReadResult, steps: list[Planned]) -> dict[str, list[Offer]]:
     """Return the columns of texts and pictures, each with what it can be encoded by."""
     mapping, display = result.mapping, result.dataset.display
     if mapping is None or display is None:
         return {}
     named = (mapping.text, mapping.image)
     shown = [name for name in named if name is not None and name in display.columns]
-    found = {one.column: offers(one.kind) for one in plan(result)}
+    found = {one.column: offers(one.kind) for one in steps}
     for name in shown:
         found.setdefault(name, offers("picture" if name == mapping.image else "text"))
     return found

@@ -88,7 +88,6 @@ FAMILIES: dict[str, Any] = {
     "coco": of_text(wild_layouts.coco(random.Random(0))),
 }
 USUAL: tuple[str, ...] = ()
-WITHOUT_PICTURES = {"ragged_tags": "file", "coco": "file_name"}  # named, not sent
 
 
 @pytest.fixture(scope="module")
@@ -106,18 +105,13 @@ def step(page: Page, title: str) -> None:
     page.locator(".st-key-frame-steps").get_by_text(title, exact=True).first.click()
 
 
-def upload(page: Page, path: Path, left_out: str | None) -> None:
+def upload(page: Page, path: Path) -> None:
     expect(page.get_by_text("What it holds").or_(page.get_by_text("Nothing loaded"))).to_be_visible(
         timeout=LONG
     )
     if not page.locator(".st-key-data-upload_box").count():
         page.get_by_role("button", name="Open another").click()
     page.locator(".st-key-data-upload_box input[type=file]").set_input_files(path)
-    if left_out is not None:
-        field = page.locator(f".st-key-data-map_encode_{left_out}").get_by_role("combobox")
-        field.click(timeout=LONG)
-        page.get_by_role("option", name="not used as features").click()
-        expect(field).to_have_value("not used as features")
     page.locator(".st-key-data-load button").click(timeout=LONG)
     expect(page.locator(".st-key-data-staged_bar")).to_have_count(0, timeout=LONG)
     expect(page.get_by_text("What it holds")).to_be_visible(timeout=LONG)
@@ -170,7 +164,7 @@ def test_a_layout_goes_in_and_comes_out_again(server, open_page, tmp_path, famil
     path = FAMILIES[family](tmp_path)
     given = formats.read(path).dataset
     page = open_page(f"http://127.0.0.1:{server.port}/")
-    upload(page, path, WITHOUT_PICTURES.get(family))
+    upload(page, path)
     train(page)
     answer(page)
     again = exported(page, tmp_path / "out")

@@ -53,7 +53,7 @@ def test_a_zip_of_pictures_is_encoded_when_loaded_and_seen(stage, open_app):
     assert results.full_picture(0) is not None
 
 
-def test_a_table_without_its_pictures_is_a_message_and_stores_nothing(stage, open_app):
+def test_a_table_without_its_pictures_says_so_and_is_loaded_without_features(stage, open_app):
     rows = "\n".join(f"img/{i}.png,red" if i % 2 else f"img/{i}.png,blue" for i in range(12))
     app = open_app()
     app = (
@@ -61,21 +61,30 @@ def test_a_table_without_its_pictures_is_a_message_and_stores_nothing(stage, ope
         .upload("t.csv", f"picture,labels\n{rows}".encode(), "text/csv")
         .run()
     )
+    assert app.selectbox(key="data.map_encode_picture").value == "none"
+    (said,) = [one.value for one in app.info if "img/0.png" in one.value]
+    assert "one zip file" in said
+    app.selectbox(key="data.map_encode_picture").set_value("efficientnet").run()
     app.button(key="data.load").click().run(timeout=120)
-    assert "no folder came with the data" in texts(app)
+    assert "not used as features" in texts(app)
     assert workspace().datasets() == []
+    app.selectbox(key="data.map_encode_picture").set_value("none").run()
+    app.button(key="data.load").click().run()
+    assert not app.exception
+    (stored,) = workspace().datasets()
+    assert not workspace().load_dataset(stored.fingerprint).has_features
 
 
-def test_words_need_no_child_and_something_must_be_chosen(stage, open_app):
+def test_words_need_no_child_and_nothing_chosen_is_said(stage, open_app):
     rows = "\n".join(f"what is said in line {i},{'a|b' if i % 2 else 'b|c'}" for i in range(12))
     app = open_app()
     app = app.file_uploader(key="data.upload_0")
     app = app.upload("t.csv", f"text,labels\n{rows}".encode(), "text/csv").run()
     app.selectbox(key="data.map_encode_text").set_value("none").run()
-    app.button(key="data.load").click().run(timeout=120)
-    assert "a column needs an encoder" in texts(app)
-    assert workspace().datasets() == []
+    assert "votes and label graph alone" in texts(app)
     app.selectbox(key="data.map_encode_text").set_value("words").run()
+    assert "votes and label graph alone" not in texts(app)
     app.button(key="data.load").click().run()
     assert not app.exception
-    assert len(workspace().datasets()) == 1
+    (stored,) = workspace().datasets()
+    assert stored.n_features > 3

@@ -13,7 +13,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from core import cli
-from core.encoders import encode, encoding, plan
+from core.encoders import absent_pictures, encode, encoding, plan
 from core.encoders.cache import EncodingCache
 from core.encoders.choosing import OFFERS, default_name, load, parse_choices
 from core.encoders.encoding import PART, encode_pictures, encode_texts
@@ -173,12 +173,37 @@ def test_what_cannot_be_encoded_is_said(table, tmp_path):
     ):
         with pytest.raises(PlainError, match=what):
             plan(result, choices)
-    with pytest.raises(DatasetError, match="needs an encoder"):
-        encode(result, plan(result, {"caption": "none", "picture": "none"}))
     with pytest.raises(PlainError, match="COLUMN=NAME"):
         parse_choices(["picture"])
     with pytest.raises(DatasetError, match="usable"):
         encode(result, plan(result, {"caption": "none"}), data=None)
+
+
+def test_without_an_encoder_votes_and_labels_stand_alone(table):
+    result = read(table)
+    made = encode(result, plan(result, {"caption": "none", "picture": "none"})).result
+    assert not made.dataset.has_features
+    assert "votes and label graph alone" in made.problems[-1].message
+    assert plan(read(table, ColumnMapping(encode=made.mapping.encode))) == []
+
+
+def test_pictures_that_did_not_come_are_left_out_and_that_is_said(table, tmp_path):
+    for picture in (table.parent / "img").iterdir():
+        picture.unlink()
+    result = read(table)
+    steps = plan(result)
+    assert [one.column for one in steps] == ["caption"]
+    (said,) = absent_pictures(result, steps)
+    assert "no such file" in said.message
+    assert "img/0.jpg" in said.value
+    assert "zip file" in said.fix
+    done = RUNNER.invoke(cli.app, ["check", str(table), "--encode", "caption=none"])
+    assert done.exit_code == 0, done.output
+    assert "no picture that" in " ".join(done.output.split())
+    asked = plan(result, {"picture": "efficientnet"})
+    assert absent_pictures(result, asked) == []
+    (table.parent / "img/3.jpg").write_bytes(jpeg(3))
+    assert [one.column for one in plan(read(table))] == ["caption", "picture"]
 
 
 def test_every_offer_names_what_must_be_installed():
@@ -226,7 +251,7 @@ def test_an_encoding_killed_in_the_middle_goes_on(table, tmp_path, monkeypatch):
     code = f"""
 import os, signal
 from pathlib import Path
-from core.encoders import encode, encoding, plan
+from core.encoders import absent_pictures, encode, encoding, plan
 from core.formats import read
 def kill(column, done, total):
     if done > 4:

@@ -167,6 +167,52 @@ def test_repeated_ids_without_a_rater_are_asked_about(tmp_path: Path) -> None:
     assert json.loads(found.stdout)["summary"]["n_sources"] == 2
 
 
+@pytest.mark.parametrize(
+    "rater", ["rater_id", "annotator", "worker", "WorkerId", "user", "user_id"]
+)
+def test_raters_who_answer_once_are_raters(rater: str, tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["item_id", rater, "text", "label"]]
+    rows += [
+        [item.id, f"p{9 * k + j}", item.text, said[0]]
+        for k, item in enumerate(layouts.crowd(single=True))
+        for j, said in enumerate(item.answers.values())
+    ]
+    path = tmp_path / "once.csv"
+    path.write_text(layouts.table(rows))
+    data = formats.read(path).dataset
+    assert data.votes is not None
+    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 120)
+
+
+def test_users_who_write_about_a_thing_are_no_raters_of_it(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["user_id", "item_id", "review", "labels"]]
+    rows += [
+        [f"u{k}", f"i{k // 4}", f"what user {k} wrote of it", "a;b" if k % 2 else "b;c"]
+        for k in range(40)
+    ]
+    path = tmp_path / "reviews.csv"
+    path.write_text(layouts.table(rows))
+    with pytest.raises(DatasetError, match="what is one row"):
+        formats.read(path)
+    assert formats.read(path, ColumnMapping(id=None)).dataset.n_instances == 40
+
+
+def test_raters_of_items_that_never_repeat_are_asked_about(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["item_id", "rater_id", "text", "labels"]]
+    rows += [[i.id, k % 7, i.text, ";".join(i.labels)] for k, i in enumerate(layouts.crowd())]
+    path = tmp_path / "one_each.csv"
+    path.write_text(layouts.table(rows))
+    found = formats.read(path)
+    assert found.dataset.votes is None
+    (asked,) = [one for one in found.problems if one.message.startswith("what is one row?")]
+    assert "--source rater_id" in asked.fix
+    assert "rater_id" not in found.dataset.feature_names
+    stated = formats.read(path, ColumnMapping(row="view", source="rater_id", id="item_id"))
+    assert stated.dataset.votes is not None
+    assert stated.dataset.votes.n_sources == 7
+    assert not formats.read(path, ColumnMapping(row="item")).problems
+
+
 def test_probabilities_of_models_are_votes_and_stay_in_the_export(tmp_path: Path) -> None:
     path = layouts.model_probabilities().write(tmp_path)
     data = formats.read(path).dataset

@@ -58,15 +58,17 @@ def _find_views(roles: Roles, stated: bool) -> bool:
     """Items that repeat, each time with another rater."""
     raters = [one for one in roles.free.values() if _is_rater(one)]
     raters = [one for one in raters if one.kind in ("text", "number", "binary")]
-    raters = [one for one in raters if _may_name_people(roles.cells(one.name), one)]
+    raters = [one for one in raters if _may_name_people(one)]
     if not roles.open("source"):
         raters = [
             roles.profiles[name] for name in (roles.fields["source"],) if name in roles.profiles
         ]
-    raters.sort(key=lambda one: -_is_certain(one))
+    raters.sort(key=lambda one: (not _are_few(roles.cells(one.name)), not _is_certain(one)))
     for rater in raters:
         who = roles.cells(rater.name)
         item = _item_of(roles, who, rater.name)
+        if item is not None and not _are_few(who) and not _may_be_seen_once(roles, rater, item):
+            continue
         if item is not None:
             seen = roles.cells(item.name)
             n, m = len(set(seen)), len(seen)
@@ -108,11 +110,36 @@ def _take_item(roles: Roles, item: Profile) -> None:
         roles.take("id", [item.name], f"views of one item share {item.name!r}")
 
 
-def _may_name_people(cells: Sequence[Any], one: Profile) -> bool:
-    """Whether the same few names come again and again, as those of people do and texts do not."""
-    known = [cell for cell in cells if cell is not None]
-    few = len(set(known)) <= max(6, len(known) / 2)
-    return few and not one.is_wordy and (_is_certain(one) or one.has_no_spaces)
+def _may_name_people(one: Profile) -> bool:
+    """Whether cells may be names, not texts."""
+    return not one.is_wordy and (_is_certain(one) or one.has_no_spaces)
+
+
+def _are_few(who: Sequence[Any]) -> bool:
+    """Whether the same few names come again and again."""
+    known = [cell for cell in who if cell is not None]
+    return len(set(known)) <= max(6, len(known) / 2)
+
+
+def _may_be_seen_once(roles: Roles, rater: Profile, item: Profile) -> bool:
+    """Whether people who answer hardly more than once view items, and do not write them.
+
+    Then the item is called one, or is a text; and what any user may write, it must not differ
+    between rows of one item.
+    """
+    if not (item.is_id_named or ITEM.fullmatch(item.last_key) or item.is_wordy):
+        return False
+    texts = [one for one in roles.free.values() if one.is_wordy and one is not item]
+    items = roles.cells(item.name)
+    return _is_certain(rater) or not any(
+        len(set(zip(items, roles.cells(one.name), strict=True))) > len(set(items)) for one in texts
+    )
+
+
+def rater_named_in(columns: Iterable[str]) -> str | None:
+    """Return the column that is surely called a rater, if there is one."""
+    found = (Profile(name, "text", []) for name in columns)
+    return next((one.name for one in found if _is_rater(one) and _is_certain(one)), None)
 
 
 def _is_certain(one: Profile) -> bool:
@@ -125,11 +152,13 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
         stated = roles.profiles.get(roles.fields["id"] or "")
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
     free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
+    called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]
+    short = [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome]
     for group in (
         [one for one in free if one.is_id_named],
-        [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")],
+        called,
         [one for one in free if one.kind == "text" and one.is_wordy],
-        [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome],
+        [one for one in short if not called and not GENERIC.fullmatch(one.last_key)],
     ):
         fitting = [one for one in group if _repeats(roles.cells(one.name), who)]
         if fitting:

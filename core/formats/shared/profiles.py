@@ -15,6 +15,7 @@ import pyarrow as pa
 from core.formats.shared.cells import TAGS, parse_marks, parse_number, parse_numbers
 from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, ColumnMapping
 
+STATED = "stated by the caller"  # why a role is what it is
 SAMPLE_ROWS = 1000
 MAX_CLASSES = 200  # whole numbers beyond count or measure something
 SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million numbers
@@ -161,7 +162,7 @@ class Roles:
     def __init__(self, table: pa.Table, given: ColumnMapping | None) -> None:
         stated = set() if given is None else given.model_fields_set - {"columns", "reasons"}
         self.fields: dict[str, Any] = {name: getattr(given, name) for name in sorted(stated)}
-        self.reasons = dict.fromkeys(self.fields, "stated by the caller")
+        self.reasons = dict.fromkeys(self.fields, STATED)
         if given is not None and given.reasons:
             self.reasons |= given.reasons
         columns = zip(table.column_names, table.itercolumns(), strict=True)

@@ -42,7 +42,7 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import ambiguous_grid
+from core.formats.shared.questions import ask_what_a_row_is
 from core.formats.shared.text_features import word_features
 
 NO_FEATURES = Problem(
@@ -70,17 +70,6 @@ def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Find
         findings.stop_if_fatal()
 
 
-def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:
-    """Ask about columns such as anna_sea, bob_sea: labels, or a person's view of a label?"""
-    halves = ambiguous_grid(plain_names(mapping.labels, LABEL_PREFIXES))
-    if halves is not None:
-        first, second = (", ".join(half[:4]) + (" …" if len(half) > 4 else "") for half in halves)
-        rule = f"what is one row? Every column is taken for a label of an item; {first} or {second}"
-        rule += " may be people"
-        fix = "If so, answer `an item with a column per person` (--row people)."
-        findings.add(rule, fix, value=f"{len(mapping.labels)} columns")
-
-
 @contextmanager
 def mapping_errors(mapping: ColumnMapping) -> Iterator[None]:
     """Have a `DatasetError` carry the mapping, so that its owner can correct it."""
@@ -101,12 +90,7 @@ def to_dataset(
     DatasetError
         With everything found, by the reader and by the data set itself.
     """
-    if mapping.row == "item" and mapping.layout == "one_hot":
-        _ask_who(mapping, findings)
-    if not mapping.header and mapping.row == "item" and mapping.id is None and mapping.display:
-        rule = "what is one row? There is no header, and no column has another id in every row"
-        fix = "If a row is one person's view of an item, say so (--row view --source column2)."
-        findings.add(rule, fix)
+    ask_what_a_row_is(mapping, findings)
     with mapping_errors(mapping):
         folded: Folded | None = None
         if is_folded(mapping):

@@ -4,9 +4,10 @@ from time import monotonic
 
 import streamlit as st
 
-from core.encoders import Planned, changes_features, shown_time
+from core.encoders import Planned, absent_pictures, changes_features, encode, shown_time
 from core.errors import PlainError
 from core.formats import ReadResult
+from core.formats.shared.tabular import NO_FEATURES
 from plain_app.services import data, encoders
 from plain_app.services.data import Staged
 from plain_app.widgets.errors import show_error
@@ -16,10 +17,11 @@ NONE = "none"
 
 def draw_encoders(result: ReadResult) -> list[Planned]:
     """Draw a select per column of texts or pictures; return what is to be encoded by what."""
-    found = encoders.columns(result)
+    by_default = encoders.planned(result, {})
+    found = encoders.columns(result, by_default)
     if not found:
         return []
-    defaults = {one.column: one.offer.name for one in encoders.planned(result, {})}
+    defaults = {one.column: one.offer.name for one in by_default}
     chosen: dict[str, str] = {}
     for column, offers in found.items():
         about = {one.name: f"{one.name}: {one.about}" for one in offers}
@@ -35,14 +37,18 @@ def draw_encoders(result: ReadResult) -> list[Planned]:
     steps = encoders.planned(result, chosen)
     if steps and changes_features(result, steps):
         st.caption("When loaded: " + "; ".join(one.sentence for one in steps))
+    elif changes_features(result, steps):
+        st.caption(f"{NO_FEATURES.message.capitalize()}.")
+    for problem in absent_pictures(result, steps):
+        st.info(str(problem), icon=":material/image_not_supported:")
     return steps
 
 
 def store_with_progress(staged: Staged, result: ReadResult, steps: list[Planned]) -> str | None:
     """Store a file, encoded where that was chosen; return its fingerprint, none when refused."""
-    if not changes_features(result, steps):
+    if not steps or not changes_features(result, steps):
         with st.spinner("Loading into the workspace …"):
-            return data.store_read(result, staged.name)
+            return data.store_read(encode(result, steps).result, staged.name)
     bar, started = st.progress(0.0, "Loading the encoder …"), dict[str, float]()
 
     def show(column: str, done: int, total: int) -> None:
@@ -51,7 +57,7 @@ def store_with_progress(staged: Staged, result: ReadResult, steps: list[Planned]
         text = f"{column[:40]}: {done:,} of {total:,}"
         bar.progress(done / max(1, total), text + (f", {shown_time(left)} left" if left else ""))
 
-    left_out = [name for name in encoders.columns(result) if name not in _names(steps)]
+    left_out = [name for name in encoders.columns(result, steps) if name not in _names(steps)]
     try:
         return encoders.store(staged, result.mapping, steps, left_out, show)
     except PlainError as error:
