@@ -8,6 +8,7 @@ import typer
 from core.cli.encoding import Encode, encoded, report
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
+    Cluster,
     ExpectFalse,
     Force,
     JsonFlag,
@@ -190,6 +191,7 @@ def clean(
     source: SourceColumn = None,
     per_item: PerItem = False,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
+    cluster: Cluster = None,
     force: Force = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -198,7 +200,7 @@ def clean(
     from core.formats import require_free
     from core.formats.shared.original import kept
 
-    config = chosen_config(preset, method, changes, expect_false)
+    config = chosen_config(preset, method, changes, expect_false, cluster)
     threshold = parse_threshold(cut, top_k, precision)
     require_free(target, format=format, force=force)
     read_in = read_file(file, mapping, votes, row=row, source=source)

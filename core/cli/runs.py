@@ -28,6 +28,7 @@ from core.cli.encoding import Encode, encoded, remember_pictures
 from core.cli.run_list import RunId, open_workspace, print_run, runs
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
+    Cluster,
     ExpectFalse,
     Force,
     JsonFlag,
@@ -81,6 +82,7 @@ def train(
     row: RowKind = None,
     source: SourceColumn = None,
     expect_false: ExpectFalse = None,
+    cluster: Cluster = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
@@ -94,7 +96,7 @@ def train(
     elif resume_run is None:
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
-        config = chosen_config(preset, method, changes, expect_false)
+        config = chosen_config(preset, method, changes, expect_false, cluster)
         read_in = read_file(file, mapping, votes, row=row, source=source)
         result, pictures = encoded(read_in, file, encode, space.folder)
         dataset = result.dataset
@@ -256,7 +258,8 @@ def _train_here(space: Any, run: Any) -> None:
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
-        with training_progress(run.config.epochs) as show:
+        folder = space.runs.folder(run.id) if run.config.cluster else None
+        with training_progress(run.config.epochs, folder) as show:
             worker.run_training(space, run.id, on_event=show, stop=halt)
     finally:
         signal.signal(signal.SIGINT, before)

@@ -13,12 +13,16 @@ from rich.progress import (
     DownloadColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
 )
 from rich.table import Table
 from rich.text import Text
 
+from core.cluster.address import require_installed
+from core.cluster.progress import read_progress
 from core.engine.events import Event
 from core.errors import DatasetError, PlainError, Problem, grouped
 
@@ -46,6 +50,15 @@ ExpectFalse = Annotated[
     str | None,
     typer.Option("--expect-false", help="Share of false candidates you expect: 5% or 5-20%."),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Scheduler of a dask cluster that takes part of the work: tls://HOST:PORT, or "
+        "tcp://127.0.0.1:PORT on this machine.",
+    ),
+]
 DEFAULT_WORKSPACE = Path("plain-workspace")
 WorkspaceFolder = Annotated[
     Path, typer.Option("--workspace", envvar="PLAIN_WORKSPACE", help="Folder of data and runs.")
@@ -59,16 +72,29 @@ MethodName = Annotated[
 
 
 def chosen_config(
-    preset: str, method: str | None, changes: list[str] | None, expect_false: str | None
+    preset: str,
+    method: str | None,
+    changes: list[str] | None,
+    expect_false: str | None,
+    cluster: str | None = None,
 ) -> "PlainConfig":
     """Return the settings that the options ask for."""
     from core.engine.config import PlainConfig
     from core.methods.choice import method_config
 
     settings = {**parse_settings(changes), **parse_expectation(expect_false)}
+    settings |= on_cluster(cluster)
     if method is None:
         return PlainConfig.preset(preset, **settings)
     return method_config(method, settings)
+
+
+def on_cluster(address: str | None) -> dict[str, Any]:
+    """Return the setting that a scheduler's address is, where there is one."""
+    if address is None:
+        return {}
+    require_installed()
+    return {"cluster": address}
 
 
 def parse_settings(changes: list[str] | None) -> dict[str, Any]:
@@ -175,15 +201,35 @@ def bytes_progress(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 
+class _WorkersColumn(ProgressColumn):
+    """What the workers of a cluster have done, as their run writes it down."""
+
+    max_refresh = 1.0
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def render(self, task: Task) -> Text:
+        found = read_progress(self._folder)
+        return Text("" if found is None else found.sentence, style="dim")
+
+
 @contextmanager
-def training_progress(n_epochs: int) -> Iterator[Callable[[Event], None]]:
-    """Give a function that shows events of a training as a live progress bar."""
+def training_progress(
+    n_epochs: int, cluster_folder: Path | None = None
+) -> Iterator[Callable[[Event], None]]:
+    """Give a function that shows events of a training as a live progress bar.
+
+    `cluster_folder` is that of a run on a cluster, whose workers are shown too.
+    """
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[facts]}"),
+        *([] if cluster_folder is None else [_WorkersColumn(cluster_folder)]),
     )
     with Progress(*columns, console=log) as progress:
         task = progress.add_task("Loading the engine", total=n_epochs, facts="")

@@ -46,6 +46,9 @@ class DaskExecutor:
         with suppress(OSError, RuntimeError):  # it is gone
             self._client.close(timeout=2)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"folder": self.folder}  # a copy, in a model that was fitted, is closed
+
     @property
     def n_workers(self) -> int:
         with self._telling():

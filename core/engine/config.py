@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from core.cluster.address import checked_address
 from core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -147,12 +148,23 @@ class PlainConfig(BaseModel):
     device: str = Field(
         "auto", description="Where to compute: auto, cpu, cuda or mps.", pattern=r"^[a-z]+(:\d+)?$"
     )
+    cluster: str | None = Field(
+        None,
+        description="Scheduler of a dask cluster that takes part of the work: tls://HOST:PORT, or "
+        "tcp://127.0.0.1:PORT on this machine; none computes here.",
+        repr=False,  # nothing about a result
+    )
 
     def __init__(self, **values: Any) -> None:
         try:
             super().__init__(**values)
         except ValidationError as error:
             raise _config_error(error) from None
+
+    @field_validator("cluster")
+    @classmethod
+    def _is_no_plain_address(cls, given: str | None) -> str | None:
+        return None if given is None else checked_address(given)
 
     @model_validator(mode="after")
     def _step_must_converge(self) -> Self:

@@ -10,15 +10,18 @@ from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 from scipy.optimize import nnls
 from torch import Tensor
 
+from core.cluster.executors import Executor
 from core.data.dataset import Features
 from core.engine.config import PlainConfig
 from core.engine.ensemble import Ensemble
 from core.engine.graphs import InstanceGraph
 from core.engine.kernel import KernelRidge
+from core.engine.members import MembersByTasks
 from core.engine.network import LOSSES, Between, Rows
 
 Matrix = npt.NDArray[np.float32]
@@ -32,6 +35,7 @@ class CrossFit:
     X, features : the scaled features, as such and on the device
     graph : who votes for whom
     targets : (n, L) in [0, 1]
+    executor : trains the networks as tasks; those of features that stay sparse train here
     """
 
     def __init__(
@@ -41,13 +45,17 @@ class CrossFit:
         graph: InstanceGraph,
         targets: Tensor,
         config: PlainConfig,
+        executor: Executor | None = None,
     ) -> None:
         self._affinity = graph.affinity
         self._degree = np.asarray(graph.affinity.sum(axis=1), np.float32).reshape(-1, 1)
         self._kernel = KernelRidge(X, config.landmarks, config.seed) if config.landmarks else None
         self._loss = LOSSES[config.loss]
         n, d = X.shape
-        self.networks = Ensemble(n, d, targets.mean(dim=0), config, targets.device)
+        of_networks = (n, d, targets.mean(dim=0), config, targets.device)
+        self.networks = Ensemble(*of_networks)
+        if executor is not None and not sp.issparse(X):
+            self.networks = MembersByTasks(*of_networks, executor=executor)
         self.set_targets(targets)
 
     @property

@@ -7,7 +7,7 @@ losses of `core.engine.network`, summed over labels; the learning rate falls to 
 cosine.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from math import cos, pi
 
 import torch
@@ -24,11 +24,21 @@ class Ensemble:
     """`config.members` networks f(x; theta_k). Same seed, same weights bit for bit on the CPU."""
 
     def __init__(
-        self, n: int, n_features: int, rates: Tensor, config: PlainConfig, device: torch.device
+        self,
+        n: int,
+        n_features: int,
+        rates: Tensor,
+        config: PlainConfig,
+        device: torch.device,
+        members: Sequence[int] | None = None,
     ) -> None:
-        """Start n instances' folds and the networks; they begin by predicting the labels' rates."""
+        """Start n instances' folds and the networks; they begin by predicting the labels' rates.
+
+        `members` names some of the networks; the others are then somewhere else.
+        """
         first, second = config.hidden or hidden_sizes(len(rates))
-        K = config.members
+        self.members = list(range(config.members) if members is None else members)
+        K = len(self.members)
         self._shapes = [
             (K, n_features + 1, first),
             (K, first + 1, second),
@@ -36,10 +46,10 @@ class Ensemble:
         ]
         self._config, self._loss, self._device = config, LOSSES[config.loss], device
         self.generator = torch.Generator(device=device).manual_seed(config.seed)
-        self.fold = torch.randperm(n, generator=self.generator, device=device) % K
-        seen = [torch.nonzero(self.fold != k).ravel() for k in range(K)]
+        self.fold = torch.randperm(n, generator=self.generator, device=device) % config.members
+        seen = [torch.nonzero(self.fold != k).ravel() for k in range(config.members)]
         # Folds differ by one instance at most; a step is as long for all networks.
-        self._seen = torch.stack([rows[: min(map(len, seen))] for rows in seen])
+        self._seen = torch.stack([seen[k][: min(map(len, seen))] for k in self.members])
         self._sizes = [a * b * c for a, b, c in self._shapes]
         self.theta = torch.empty(sum(self._sizes), device=device)
         self._grad = torch.zeros_like(self.theta)
@@ -68,11 +78,11 @@ class Ensemble:
     def held_out(self, features: Rows) -> Tensor:
         """Return what the network that never saw it says of each instance, n x L."""
         out = torch.empty(len(features), self._shapes[-1][-1], device=self._device)
-        for k in range(len(self._seen)):
-            at = torch.nonzero(self.fold == k).ravel()
+        for k, member in enumerate(self.members):
+            at = torch.nonzero(self.fold == member).ravel()
             for part in torch.split(at, 4096):
-                out[part] = self._of_member(k, features.rows(part))
-        return self._loss.output(out)
+                out[part] = self._loss.output(self._of_member(k, features.rows(part)))
+        return out
 
     def predict(self, features: Rows) -> Tensor:
         """Return the mean of all networks' predictions, n x L in [0, 1]."""
@@ -96,6 +106,13 @@ class Ensemble:
         self._set_moments({name: state[name] for name in _MOMENTS})
         self.generator.set_state(state["random"].cpu())
 
+    def part_of(self, vector: Tensor, k: int) -> Tensor:
+        """Return network k's part of a vector, such as theta, of all networks."""
+        sizes = [self._config.members * b * c for _, b, c in self._shapes]
+        shapes = [(self._config.members, b, c) for _, b, c in self._shapes]
+        parts = zip(torch.split(vector, sizes), shapes, strict=True)
+        return torch.cat([part.view(shape)[k].reshape(-1) for part, shape in parts])
+
     def _set_moments(self, moments: Mapping[str, Tensor]) -> None:
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": {0: dict(moments)}, "param_groups": groups})
@@ -110,7 +127,9 @@ class Ensemble:
         last[:, -1] = torch.log(p / (1 - p)) if self._config.loss in ("bce", "pmse") else p
 
     def _train_epoch(self, features: Rows, Z: Tensor, between: Between) -> None:
-        order = torch.rand(self._seen.shape, generator=self.generator, device=self._device)
+        # All networks' orders are drawn, also where only some of them are here.
+        shape = (self._config.members, self._seen.shape[1])
+        order = torch.rand(shape, generator=self.generator, device=self._device)[self.members]
         rows = self._seen.gather(1, order.argsort(dim=1))
         size = self._config.batch_size
         n_steps = -(-rows.shape[1] // size) * self._config.epochs

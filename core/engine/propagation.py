@@ -98,6 +98,11 @@ class Propagator:
         return len(self._p) - 1
 
     @property
+    def coefficients(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """What Y and Y_hat are multiplied by in T_k(M), by degree."""
+        return self._p + self.eta * self._q, self._q
+
+    @property
     def instance_weights(self) -> Any:
         """The normalised instance graph, weighted; a matrix of zeros where it has no weight."""
         return (
@@ -137,7 +142,8 @@ class Propagator:
         """
         Y, Y_hat = self._checked(Y), self._checked(Y_hat)
         self._last = (Y, Y_hat)
-        Z = self._clenshaw(self._p + self.eta * self._q, Y, self._q, Y_hat)
+        of_Y, of_Y_hat = self.coefficients
+        Z = self._clenshaw(of_Y, Y, of_Y_hat, Y_hat)
         return balance(Z, Y, "minmax") if rescale else Z
 
     def confidence(self, Z: Any, Y: Any) -> Any:

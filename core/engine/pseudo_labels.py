@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.cluster.executors import Executor
 from core.confidence.candidates import Candidates
 from core.confidence.level import Level
 from core.confidence.noise_model import Noise
@@ -17,6 +18,7 @@ from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
 from core.engine.balance import balance
+from core.engine.columns import ColumnPropagation
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph
 from core.engine.propagation import Propagator
@@ -38,6 +40,7 @@ class PseudoLabels:
         label_graph: LabelGraph,
         dataset: CandidateDataset,
         device: torch.device,
+        executor: Executor | None = None,
     ) -> None:
         self._config, self._out = config, device
         # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
@@ -45,7 +48,12 @@ class PseudoLabels:
         weights = {
             name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
         }
-        self._propagator = Propagator(instance_graph, label_graph, **weights).to(self._device)
+        propagator = Propagator(instance_graph, label_graph, **weights)
+        self._columns: ColumnPropagation | None = None
+        if executor is not None and config.disambiguation != "none":
+            given = (propagator, label_graph, dataset.candidates)
+            self._columns = ColumnPropagation(*given, executor)
+        self._propagator = propagator.to(self._device)
         self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
         self._candidates = Candidates.of(dataset.candidates)
         self._cells = tuple(
@@ -135,6 +143,8 @@ class PseudoLabels:
         return Z
 
     def _propagate(self, Y_hat: Tensor) -> Tensor:
+        if self._columns is not None:
+            return torch.as_tensor(self._columns.propagate(_shown(Y_hat)), device=self._device)
         Z: Tensor = self._propagator.propagate(self._Y, Y_hat, rescale=False)
         return Z
 

@@ -13,9 +13,10 @@ Another method (`core.methods.learner`) takes the place of the network; no propa
 
 import platform
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from core.cluster.executors import Executor, open_executor
 from core.confidence.level import Level
 from core.confidence.reliability import Reliability
 from core.data.dataset import CandidateDataset, Features
@@ -41,10 +43,23 @@ Matrix = npt.NDArray[np.float32]
 
 
 class PlainTrainer:
-    """One training. Between events its matrices are those of that moment."""
+    """One training. Between events its matrices are those of that moment.
 
-    def __init__(self, config: PlainConfig | None = None) -> None:
+    Parameters
+    ----------
+    folder : where the files of a cluster go that `config.cluster` names, and what its workers did
+    executor : runs coarse tasks in place of such a cluster
+    """
+
+    def __init__(
+        self,
+        config: PlainConfig | None = None,
+        *,
+        folder: Path | None = None,
+        executor: Executor | None = None,
+    ) -> None:
         self.config = config or PlainConfig()
+        self._folder, self._executor = folder, executor
         self.instance_graph: InstanceGraph | None = None
         self.label_graph: LabelGraph | None = None
 
@@ -74,13 +89,25 @@ class PlainTrainer:
         options = (instance_graph, label_graph, between, resume, targets, theta)
         events = self._epochs(dataset, *options)
         threads = Threads(dataset.n_instances * (dataset.n_features + dataset.n_labels))
-        with closing(events):
+        with self._connected(), closing(events):
             while True:
                 with threads.limited():  # while working, not while the caller does something
                     event = next(events, None)
                 if event is None:
                     return
                 yield event
+
+    @contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Use the cluster that the settings name, unless an executor was given."""
+        if self._executor is not None or self.config.cluster is None:
+            yield
+            return
+        with open_executor(self.config.cluster, self._folder) as self._executor:
+            try:
+                yield
+            finally:
+                self._executor = None
 
     def _begin(
         self,
@@ -102,9 +129,16 @@ class PlainTrainer:
             self._learner = _OneNetwork(dataset, config, device)
         else:
             first = self._propagation.first if self._targets is None else self._targets
-            self._learner = CrossFit(scaled, features, instance_graph, first, config)
+            self._learner = CrossFit(
+                scaled, features, instance_graph, first, config, self._executor
+            )
             self._Y_hat = self._learner.held_out(features, networks=False)
             self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+
+    def _build_graph(self, scaled: Any, device: torch.device) -> InstanceGraph:
+        config = self.config
+        how: dict[str, Any] = {"device": str(device), "executor": self._executor}
+        return build_instance_graph(scaled, config.k, config.rho, seed=config.seed, **how)
 
     def _epochs(
         self,
@@ -119,22 +153,20 @@ class PlainTrainer:
         if instance_graph is None:
             self.config = self.config.suited_to(dataset)
         config, start = self.config, perf_counter()
-        device = choose_device(config.device)
+        device = choose_device(config.device if self._executor is None else "cpu")  # as tasks do
         yield _run_started(config, dataset, device)
 
         self._scaling = fit_scaling(dataset.features, config)
         scaled = self._scaling.apply(dataset.features)
         built = perf_counter()
-        if instance_graph is None:
-            instance_graph = build_instance_graph(
-                scaled, config.k, config.rho, seed=config.seed, device=str(device)
-            )
+        instance_graph = instance_graph or self._build_graph(scaled, device)
         label_graph = label_graph or build_label_graph(dataset.candidates)
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
         features = self._scaling.rows(scaled, device)
-        self._propagation = PseudoLabels(config, instance_graph, label_graph, dataset, device)
+        graphs = (instance_graph, label_graph)
+        self._propagation = PseudoLabels(config, *graphs, dataset, device, self._executor)
         self._begin(dataset, scaled, features, instance_graph, targets, device)
         del scaled  # as large as the data
         self._epoch = 0

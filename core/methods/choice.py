@@ -14,7 +14,7 @@ from core.methods import METHODS, make_method
 PLAIN: Mapping[str, str] = {"studio": "studio", "plain": "paper"}
 """Methods that are PLAIN itself, and the presets that make them."""
 
-_OF_THE_RUN = ("seed", "device", "expected_false")
+_OF_THE_RUN = ("seed", "device", "cluster", "expected_false")
 """Settings that a run has whatever learns in it."""
 
 _NOT_CHOSEN = ("seed", "device", "n_jobs")
@@ -71,7 +71,7 @@ def method_form(name: str) -> MethodForm:
 def method_config(name: str, settings: Mapping[str, Any] | None = None) -> PlainConfig:
     """Return the configuration of a run in which a method learns.
 
-    settings : the method's own, and `expected_false`, `seed` and `device` of the run
+    settings : the method's own, and `expected_false`, `seed`, `device` and `cluster` of the run
 
     Raises
     ------

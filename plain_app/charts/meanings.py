@@ -345,6 +345,13 @@ def _device(config: PlainConfig, sizes: Sizes) -> Meaning:
     return Meaning(text, "", "tried first", bars=bars, strong=chosen)
 
 
+def _cluster(config: PlainConfig, sizes: Sizes) -> Meaning:
+    tasks = {"graph": 4.0, "columns": 1.0, "networks": config.members / 2}
+    used = frozenset(tasks if config.cluster is not None else ())
+    text = "What each of two workers of a cluster takes; without an address all is computed here."
+    return Meaning(text, "", "tasks", bars=tasks, strong=used)
+
+
 MEANINGS: dict[str, Callable[[PlainConfig, Sizes], Meaning]] = {
     "alpha": _instances,
     "beta": _labels,
@@ -372,4 +379,5 @@ MEANINGS: dict[str, Callable[[PlainConfig, Sizes], Meaning]] = {
     "threshold": _threshold,
     "seed": _seed,
     "device": _device,
+    "cluster": _cluster,
 }

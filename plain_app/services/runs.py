@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
+from core.cluster.address import is_installed
+from core.cluster.progress import Progress, read_progress
 from core.confidence.level import Level
 from core.engine.config import PRESETS, PlainConfig
 from core.engine.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
@@ -27,7 +29,8 @@ Status = Literal["queued", "running", "paused", "finished", "stopped", "failed",
 FIELDS: Mapping[str, Any] = {
     name: field
     for name, field in PlainConfig.model_json_schema()["properties"].items()
-    if name != "method"  # chosen beside the presets, with a form of its own
+    # A method is chosen beside the presets, with a form of its own.
+    if name != "method" and (name != "cluster" or is_installed())
 }
 """The settings of a run by name: type, range, symbol and description of each."""
 
@@ -249,6 +252,13 @@ def stage_seconds(events: RunEvents) -> dict[str, float]:
         for stage, seconds in record.seconds.items():
             spent[stage] = spent.get(stage, 0.0) + seconds
     return spent
+
+
+def cluster_progress(run: RunRow) -> Progress | None:
+    """Return what the workers of a run's cluster have done; none where it has no cluster."""
+    if run.config.cluster is None or elsewhere(run) is not None:
+        return None
+    return read_progress(workspace().runs.folder(run.id))
 
 
 def history(run_id: str) -> npt.NDArray[np.float16]:

@@ -4,6 +4,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 from dask_cluster import dask_cluster, kill, slow_square
 from real_runs import wait
 
@@ -12,15 +13,21 @@ from core.cluster.address import checked_address
 from core.cluster.executors import LocalExecutor, open_executor
 from core.cluster.progress import read_progress
 from core.cluster.shared_arrays import blocks, load, save
-from core.engine.graphs import build_instance_graph
-from core.errors import ClusterUnavailable
+from core.data.dataset import CandidateDataset
+from core.engine.columns import ColumnPropagation
+from core.engine.config import PlainConfig
+from core.engine.graphs import build_instance_graph, build_label_graph
+from core.engine.propagation import Propagator
+from core.engine.pseudo_labels import PseudoLabels
+from core.engine.trainer import PlainTrainer
+from core.errors import ClusterUnavailable, ConfigError
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
     """Two workers in threads of this process, spoken to through real sockets."""
     distributed = pytest.importorskip("distributed")
-    options = {"processes": False, "protocol": "tcp", "dashboard_address": None}
+    options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
         yield cluster.scheduler_address
 
@@ -142,3 +149,103 @@ def test_tasks_of_a_killed_worker_run_again_and_of_a_killed_scheduler_are_told(t
             with pytest.raises(ClusterUnavailable):
                 list(executor.map(slow_square, items, "squares"))
             killer.join()
+
+
+# --- propagation by columns -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    one = mixtures(2000, 12, 20)
+    return CandidateDataset(one.X, one.noisy(2, seed=0))
+
+
+@pytest.fixture(scope="module")
+def graphs(labelled):
+    return build_instance_graph(labelled.features), build_label_graph(labelled.candidates)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"alpha": 0.1, "beta": 0.1, "n_steps": None},
+        {"alpha": 0.1, "beta": 0.01, "n_steps": 200},
+        {"alpha": 2.0, "beta": 3.0, "eta": 0.2, "n_steps": None},
+        {"alpha": 0.0, "beta": 0.5, "n_steps": 20},
+        {"alpha": 0.5, "beta": 0.0, "n_steps": None},
+    ],
+)
+def test_columns_give_the_same_pseudo_labels(labelled, graphs, weights, tmp_path):
+    Y = labelled.candidates.astype(np.float32)
+    Y_hat = np.random.default_rng(0).random(Y.shape, np.float32)
+    propagator = Propagator(*graphs, **weights)
+    columns = ColumnPropagation(propagator, graphs[1], Y, LocalExecutor(tmp_path, 3))
+    for values in (Y_hat, Y):
+        whole = propagator.propagate(Y, values, rescale=False)
+        assert np.abs(columns.propagate(values) - whole).max() < 1e-6
+    kept = {path.name.partition("-")[0] for path in tmp_path.iterdir()}
+    assert kept == {"columns", "Y"}  # what the next epoch needs
+
+
+@pytest.mark.parametrize("n_workers", [2, 5])
+def test_columns_move_the_bytes_that_the_formula_says(labelled, graphs, n_workers, tmp_path):
+    n, n_labels = labelled.candidates.shape
+    columns = ColumnPropagation(
+        Propagator(*graphs), graphs[1], labelled.candidates, LocalExecutor(tmp_path, n_workers)
+    )
+    columns.propagate(labelled.candidates.astype(np.float32))
+    P = min(n_workers, n_labels)
+    assert columns.moved == pytest.approx(2 * 4 * n * n_labels * (P - 1) / P, rel=0.1)
+
+
+# --- whole trainings --------------------------------------------------------------------------
+
+STUDIO = PlainConfig.preset("studio", epochs=2, members=3, rounds=1, landmarks=50)
+
+
+def trained(dataset, config=STUDIO, **options):
+    trainer = PlainTrainer(config, **options)
+    events = list(trainer.epochs(dataset))
+    assert events[-1].state == "finished"
+    return trainer.predictions, trainer.pseudo_labels, trainer.confidences
+
+
+def test_a_training_on_a_cluster_has_the_bits_of_the_same_blocks_here(labelled, here, tmp_path):
+    (tmp_path / "blocks").mkdir()
+    local = trained(labelled, executor=LocalExecutor(tmp_path / "blocks", 2))
+    config = STUDIO.model_copy(update={"cluster": here})
+    there = trained(labelled, config, folder=tmp_path)
+    for one, other in zip(local, there, strict=True):
+        assert np.array_equal(one, other)
+    assert read_progress(tmp_path).stage == "propagation"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["blocks", "cluster.json"]
+
+
+def test_a_step_by_columns_gives_the_pseudo_labels_and_confidences_made_whole(
+    labelled, graphs, tmp_path
+):
+    cpu = torch.device("cpu")
+    Y_hat = torch.rand(labelled.candidates.shape) * 0.5 + 0.5 * torch.tensor(labelled.candidates)
+    executor = LocalExecutor(tmp_path, 3)
+    found = [
+        PseudoLabels(STUDIO, *graphs, labelled, cpu, one).step(Y_hat, Y_hat)[:2]
+        for one in (None, executor)
+    ]
+    for one, other in zip(*found, strict=True):
+        assert (one - other).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize("config", [STUDIO, PlainConfig(epochs=2)], ids=["studio", "paper"])
+def test_a_training_by_tasks_is_the_training_made_whole(labelled, config, tmp_path):
+    whole = trained(labelled, config)
+    by_tasks = trained(labelled, config, executor=LocalExecutor(tmp_path, 3))
+    # Rounding, that epochs were trained on; the calibration's fit ends where it is near enough.
+    for one, other, most in zip(whole, by_tasks, (1e-5, 1e-5, 1e-3), strict=True):
+        assert np.abs(one - other).max() < most
+
+
+def test_a_plain_address_is_refused_as_a_setting():
+    with pytest.raises(ConfigError, match="unpickle"):
+        PlainConfig(cluster="tcp://10.0.0.1:8786")
+    assert PlainConfig(cluster="127.0.0.1:8786").cluster == "tcp://127.0.0.1:8786"
+    assert "cluster" not in str(PlainConfig(cluster="127.0.0.1:8786"))

@@ -239,6 +239,8 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
         _score(last),
     ]
     figure_row(figures, "train.figures")
+    if (cluster := runs.cluster_progress(run)) is not None:
+        st.caption(f"Cluster {run.config.cluster}: {cluster.sentence}")
 
 
 def _learning(run: RunRow, spent: dict[str, float]) -> list[Figure]:

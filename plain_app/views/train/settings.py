@@ -121,6 +121,8 @@ def field_value(name: str, value: Any) -> Any:
     """Return what a widget holds as a setting."""
     if name == EXPECTED:
         return _EXPECTATIONS.get(value)
+    if name == "cluster":
+        return (value or "").strip() or None
     if name != "hidden":
         return value
     try:
@@ -130,7 +132,7 @@ def field_value(name: str, value: Any) -> Any:
         raise ConfigError("A setting is not valid.", must, "For example: 64, 64") from None
 
 
-_PLACEHOLDERS = {"hidden": "by labels"}
+_PLACEHOLDERS = {"hidden": "by labels", "cluster": "tls://host:8786"}
 
 
 def _number_or(schema: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,0 +1,166 @@
+"""Propagation by label columns, so that workers who hold some exchange nothing while they solve.
+
+With the label graph diagonalised, A_y = Q diag(mu) Q', column l of Z Q is a system of its own: the
+operator M of `core.engine.propagation` is there (alpha A_x + beta mu_l) / h, and the same expansion
+gives the same Z.
+
+Training has rows. Each of P blocks of rows is multiplied by Q and cut into P blocks of columns;
+those are solved, cut into rows again and multiplied by Q'. Blocks are files: of 4 n L bytes each
+way, what stays with the block of the same number need not move, so an epoch moves
+2 * 4 n L (P - 1) / P bytes. Clamped decisions weigh single cells, which Q does not diagonalise:
+they are solved where they are made (`Propagator.clamped`).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from core.cluster.executors import Executor, Item
+from core.cluster.shared_arrays import blocks, load, remove, save
+from core.engine.graphs import LabelGraph
+from core.engine.propagation import Matrix, Propagator
+
+
+class ColumnPropagation:
+    """Z of one data set by tasks: every worker needs the instance graph, and some columns.
+
+    Parameters
+    ----------
+    propagator : weights and instance graph; label_graph : the propagator's
+    Y : (n, L) the candidates
+    """
+
+    def __init__(
+        self,
+        propagator: Propagator,
+        label_graph: LabelGraph,
+        Y: Any,
+        executor: Executor,
+    ) -> None:
+        n, n_labels = propagator.shape
+        n_blocks = min(executor.n_workers, n_labels)
+        self._executor, self._step, self.moved = executor, 0, 0
+        self._rows, self._columns = blocks(n, n_blocks), blocks(n_labels, n_blocks)
+        mu, Q = np.linalg.eigh(label_graph.normalized.astype(np.float64))
+        h = propagator.alpha + propagator.beta
+        A, folder = propagator.instance_weights, executor.folder
+        arrays = {
+            "data": A.data,
+            "indices": A.indices,
+            "indptr": A.indptr.astype(A.indices.dtype, copy=False),
+            "Q": Q,
+            "shift": (mu * (2 * propagator.beta / h if h else 0)).astype(np.float32),
+            "coefficients": np.array(propagator.coefficients, np.float32),
+        }
+        self._given: Item = {
+            name: save(folder / f"columns-{name}.npy", array) for name, array in arrays.items()
+        }
+        self._Y = self._to_columns(np.asarray(Y, np.float32), "Y")
+
+    def propagate(self, Y_hat: Matrix) -> Matrix:
+        """Return Z, (n, L), not rescaled; `moved` is then what blocks sent to other blocks."""
+        self._step += 1
+        parts = self._to_columns(Y_hat, f"Y_hat-{self._step}")
+        solved = self._map(
+            _solve_columns,
+            [
+                {
+                    "Y": Y,
+                    "Y_hat": own,
+                    "columns": at,
+                    "rows": self._rows,
+                    "name": f"Z-{self._step}-{q}",
+                }
+                for q, (Y, own, at) in enumerate(
+                    zip(_turned(self._Y), _turned(parts), self._columns, strict=True)
+                )
+            ],
+        )
+        self.moved = _sent(parts) + _sent(solved)
+        remove([path for row in parts for path in row])
+        items = [
+            {"parts": own, "name": f"rows-{self._step}-{p}"}
+            for p, own in enumerate(_turned(solved))
+        ]
+        found = self._map(_to_rows, items)
+        Z: Matrix = np.concatenate([load(path) for path in found])
+        remove([*found, *(path for row in solved for path in row)])
+        return Z
+
+    def _to_columns(self, values: Matrix, name: str) -> list[list[str]]:
+        """Return the files of every block of rows, by blocks of columns."""
+        given = save(self._executor.folder / f"{name}.npy", values)
+        items = [
+            {"values": given, "rows": at, "columns": self._columns, "name": f"{name}-{p}"}
+            for p, at in enumerate(self._rows)
+        ]
+        found = self._map(_to_columns, items)
+        remove([given])
+        return found
+
+    def _map(self, task: Any, items: list[Item]) -> list[Any]:
+        common = {**self._given, "folder": str(self._executor.folder)}
+        return list(self._executor.map(task, [common | one for one in items], "propagation"))
+
+
+def _to_columns(item: Item) -> list[str]:
+    """Task: multiply some rows by Q; write each block of columns."""
+    first, last = item["rows"]
+    rotated = (load(item["values"])[first:last] @ load(item["Q"])).astype(np.float32)
+    return [
+        save(_file(item, at), np.ascontiguousarray(rotated[:, a:b]))
+        for at, (a, b) in enumerate(item["columns"])
+    ]
+
+
+def _solve_columns(item: Item) -> list[str]:
+    """Task: solve some columns; write each block of rows."""
+    Y, Y_hat = (np.concatenate([load(path) for path in item[name]]) for name in ("Y", "Y_hat"))
+    a, b = item["columns"]
+    parts = tuple(load(item[name]) for name in ("data", "indices", "indptr"))
+    A = sp.csr_array(parts, shape=(len(Y), len(Y)))
+    Z = _clenshaw(A, load(item["shift"])[a:b], load(item["coefficients"]), Y, Y_hat)
+    return [save(_file(item, at), Z[first:last]) for at, (first, last) in enumerate(item["rows"])]
+
+
+def _to_rows(item: Item) -> str:
+    """Task: bring some rows together and multiply them by Q'."""
+    rotated = np.concatenate([load(path) for path in item["parts"]], axis=1)
+    return save(_file(item, 0), (rotated @ load(item["Q"]).T).astype(np.float32))
+
+
+def _clenshaw(A: sp.csr_array, shift: Matrix, weights: Matrix, Y: Matrix, Y_hat: Matrix) -> Matrix:
+    """Return sum_k T_k(M) (c_k Y + d_k Y_hat) with 2 M(Z) = A Z + Z diag(shift)."""
+    c, d = weights
+    b, b_next = c[-1] * Y + d[-1] * Y_hat, None
+    for k in range(len(c) - 2, -1, -1):
+        out = A @ b
+        out += b * shift
+        if k == 0:
+            out *= np.float32(0.5)
+        if b_next is not None:
+            out -= b_next
+        out += c[k] * Y
+        out += d[k] * Y_hat
+        b, b_next = out, b
+    return np.asarray(b, np.float32)
+
+
+def _file(item: Item, at: int) -> Path:
+    return Path(item["folder"]) / f"{item['name']}-{at}.npy"
+
+
+def _turned(files: list[list[str]]) -> list[list[str]]:
+    return [list(column) for column in zip(*files, strict=True)]
+
+
+def _sent(files: list[list[str]]) -> int:
+    """Return the bytes that blocks wrote for blocks of another number."""
+    return sum(
+        load(path).nbytes
+        for source, row in enumerate(files)
+        for to, path in enumerate(row)
+        if source != to
+    )
