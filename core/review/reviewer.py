@@ -20,6 +20,7 @@ from core.confidence.readings import held
 from core.confidence.sources import SourceModel, source_model
 from core.data.dataset import CandidateDataset
 from core.engine.propagation import Propagator
+from core.review.companions import MOST_LABELS, Companions
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
@@ -115,6 +116,7 @@ class Reviewer:
         self._Z_start = propagator.clamped(self._Y, self._Y_hat, nothing)
         self.start, self._answers = self._start(), nothing
         self._learner = Learner(CellFeatures.of(dataset, self.start, seed))
+        self._companions: Companions | None = None
         self._trust({one.annotator for one in self._given.values()})
         self._Z = propagator.clamped(self._Y, self._Y_hat, self._learned)
         self._relearn()
@@ -215,6 +217,17 @@ class Reviewer:
         step = weights * self.propagator.step_scale * (value - self._Z[rows, labels])
         slope = self._fit.weights[labels, 2] * np.float32(self._fit.stretch[1])
         return np.asarray(step * slope * np.float32(1 + self.propagator.eta))
+
+    def beside_others(self) -> Matrix:
+        """Return how likely each cell is to be offered beside the instance's other candidates, as
+        log-odds; what the run says where votes tell more, or labels are too many."""
+        if self.dataset.votes is not None or self.dataset.n_labels > MOST_LABELS:
+            return self.start
+        candidates = self.offered & (self._learned != 0)
+        if self._companions is None or self._companions.is_stale(candidates):
+            before, seed = self._companions, self.seed
+            self._companions = Companions.fit(candidates, self._Y_hat, seed, before)
+        return self._companions.log_odds(candidates)
 
     def likeness(self, rows: Rows, others: Rows) -> Matrix:
         """Return how alike pairs of instances are: 1 the same, about 0 unrelated."""
