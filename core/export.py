@@ -18,6 +18,7 @@ import numpy.typing as npt
 from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
+from core.errors import ConfigError
 from core.formats import ColumnMapping, write
 from core.review import Resolution, Threshold, Verdict
 from core.review.load import make_reviewer
@@ -119,6 +120,7 @@ def export(
     mapping: ColumnMapping | None = None,
     force: bool = False,
     per_item: bool = False,
+    users: Mapping[str, int | str] | None = None,
 ) -> Path:
     """Write the resolved labels; beside them `<file>.provenance.json`, and `<file>.plain.npz` with
     all that `read` gives back and the format has no place for.
@@ -138,7 +140,29 @@ def export(
         record=provenance,
         force=force,
         per_item=per_item,
+        users=users,
     )
+
+
+def label_studio_users(pairs: Iterable[str], decisions: Iterable[Verdict]) -> dict[str, int | str]:
+    """Return who annotators are in Label Studio, from texts such as `anna=3`, `bob=bob@uni.de`.
+
+    Raises
+    ------
+    ConfigError
+        A text that is not of this kind, or somebody who decided nothing.
+    """
+    known, users = {one.annotator for one in decisions}, dict[str, int | str]()
+    for pair in pairs:
+        name, _, user = (part.strip() for part in pair.rpartition("="))
+        if not name or not (user.isdecimal() or "@" in user):
+            hint = "A user of Label Studio is a number or an e-mail address: anna=3."
+            raise ConfigError("An annotator must read NAME=USER.", f"Got {pair!r}.", hint)
+        if name not in known:
+            hint = f"Who decided: {', '.join(sorted(known)) or 'nobody'}."
+            raise ConfigError("Nobody of this name decided anything.", f"Got {name!r}.", hint)
+        users[name] = int(user) if user.isdecimal() else user
+    return users
 
 
 def provenance(

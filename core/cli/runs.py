@@ -194,11 +194,19 @@ def export(
     format: FormatName = None,
     mapping: MappingFile = None,
     per_item: PerItem = False,
+    annotators: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotator",
+            metavar="NAME=USER",
+            help="For Label Studio: which user an annotator is there, by number or e-mail; repeat.",
+        ),
+    ] = None,
     force: Force = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Write the data of a run with its resolved labels, confidences and reasons."""
-    from core.export import run_results
+    from core.export import label_studio_users, run_results
     from core.formats import ColumnMapping
 
     space = open_workspace(workspace)
@@ -212,6 +220,8 @@ def export(
         "sources": results.sources,
     }
     columns = ColumnMapping.load(mapping) if mapping else results.mapping
+    how = {"format": format, "mapping": columns, "force": force, "per_item": per_item}
+    how["users"] = label_studio_users(annotators or (), results.decisions)
     with space.exporting(target):
         write_resolved(
             results.dataset,
@@ -221,7 +231,7 @@ def export(
             threshold=threshold,
             allow_new_labels=allow_new_labels,
             made_by=made_by,
-            how={"format": format, "mapping": columns, "force": force, "per_item": per_item},
+            how=how,
             as_json=as_json,
         )
 

@@ -6,7 +6,7 @@ and beside a data set which row has which picture. They carry no metadata of the
 """
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -77,3 +77,10 @@ class Thumbnails:
 
     def _rows_path(self, fingerprint: str) -> Path:
         return self._workspace / "datasets" / fingerprint / "pictures.npz"
+
+
+def kept_views(folder: Path, column: str) -> Callable[[int], bytes | None]:
+    """Return what gives the large view of a row's picture, for a data set stored in this folder."""
+    thumbnails = Thumbnails(folder.parent.parent)
+    keys = thumbnails.rows(folder.name).get(column, ())
+    return lambda row: thumbnails.jpeg(keys[row].tobytes(), LARGE) if row < len(keys) else None

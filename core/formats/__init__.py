@@ -43,8 +43,6 @@ __all__ = [
 
 HEAD = 2**16
 READERS = f"{__name__}.readers"
-# What a reader finds out about a text table itself, which an export may have changed.
-FACTS = {"columns", "reasons", "header", "separator", "decimal", "bom", "keyed"}
 PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 
 # Those that know their own content come before those that accept nearly any text.
@@ -148,6 +146,7 @@ def write(
     record: Mapping[str, Any] | None = None,
     force: bool = False,
     per_item: bool = False,
+    users: Mapping[str, int | str] | None = None,
 ) -> Path:
     """Write a data set, and its resolved labels when given, in the named format or by extension.
 
@@ -155,7 +154,8 @@ def write(
     names others, or another order. What the format has no place for, `decisions` among it, goes
     into a side file that `read` finds. `record` says how it was made; with the checksums of all
     files it goes beside them. `per_item` writes one row per instance, whatever the rows of the file
-    were; who said what is then in one column.
+    were; who said what is then in one column. `users` says who annotators are in Label Studio, by
+    number or e-mail address.
 
     Raises
     ------
@@ -167,14 +167,17 @@ def write(
     writer = _writer(path, format)
     if per_item:
         dataset, mapping = dataset.read_from(None), None
+    options = {} if not users else _user_options(writer, users)
     with _writing(path), placing(path, writer.siblings, force=force) as folder:
-        writer.save(dataset, folder / path.name, mapping, resolution)
+        writer.save(dataset, folder / path.name, mapping, resolution, **options)
         if resolution is not None or writer.lacks is not None:
+            from core.formats.shared.copying import written_mapping
+
             write_side_file(
                 dataset,
                 folder / path.name,
                 format=writer.name,
-                mapping=_written_mapping(dataset, mapping) if writer.has_columns else None,
+                mapping=written_mapping(dataset, mapping) if writer.has_columns else None,
                 resolution=resolution,
                 decisions=decisions,
                 lacks=writer.lacks or (),
@@ -185,6 +188,13 @@ def write(
             _write_record(folder, path.name, {**record, **note})
             failpoint("export.recorded")
     return path
+
+
+def _user_options(writer: "Writer", users: Mapping[str, int | str]) -> dict[str, Any]:
+    if writer.name != "labelstudio":
+        hint = "Leave the users out, or use the format labelstudio."
+        raise ExportError("Only tasks for Label Studio name its users.", writer.name, hint)
+    return {"users": users}
 
 
 @contextmanager
@@ -342,6 +352,7 @@ class Save(Protocol):
         path: Path,
         mapping: ColumnMapping | None = None,
         resolution: Resolution | None = None,
+        **options: Any,
     ) -> None: ...
 
 
@@ -377,16 +388,3 @@ def _writer(path: Path, name: str | None) -> Writer:
     lacks = getattr(chosen, "LACKS", None)
     note = "" if name == "csv-raw" else getattr(chosen, "NOTE", "")
     return Writer(chosen.NAME, save, beside, lacks, hasattr(chosen, "cells"), note)
-
-
-def _written_mapping(
-    dataset: CandidateDataset, mapping: ColumnMapping | None
-) -> ColumnMapping | None:
-    """Return how the columns of a written table are to be understood."""
-    from core.formats.shared.tables import default_mapping
-
-    if dataset.original is not None and dataset.original.columns:
-        mapping = mapping or dataset.original.mapping
-    mapping = mapping or default_mapping(dataset)
-    stated = mapping.model_dump(exclude_unset=True, exclude=FACTS)
-    return ColumnMapping(**stated)

@@ -163,10 +163,19 @@ def has_several_rows_per_item(made: Outcome) -> bool:
     return original.mapping.row == "view" or original.mapping.layout == "long"
 
 
-def write(
-    made: Outcome, path: Path, format: str, *, force: bool = False, per_item: bool = False
-) -> Path:
-    """Write the file and its record, as `plain export` does."""
+def annotators(made: Outcome) -> list[str]:
+    """Return who decided something."""
+    return sorted({one.annotator for one in made.results.decisions})
+
+
+def users_of(made: Outcome, text: str) -> dict[str, int | str]:
+    """Return who annotators are in Label Studio, as somebody typed it: `anna=3, bob=4`."""
+    pairs = [one for one in text.replace("\n", ",").split(",") if one.strip()]
+    return engine.label_studio_users(pairs, made.results.decisions)
+
+
+def write(made: Outcome, path: Path, format: str, *, force: bool = False, **how: Any) -> Path:
+    """Write the file and its record, as `plain export` does; `how` is `per_item` and `users`."""
     if not path.parent.is_dir():
         raise ExportError("There is no such folder.", str(path.parent), "Make it first.")
     with workspace().exporting(path):
@@ -179,7 +188,7 @@ def write(
             format=format,
             mapping=made.results.mapping,
             force=force,
-            per_item=per_item,
+            **how,
         )
 
 
@@ -189,17 +198,11 @@ def allowed_folders() -> list[str] | None:
 
 
 def write_below(
-    made: Outcome,
-    folder: str,
-    name: str,
-    format: str,
-    *,
-    force: bool = False,
-    per_item: bool = False,
+    made: Outcome, folder: str, name: str, format: str, *, force: bool = False, **how: Any
 ) -> Path:
     """Write the file into a folder that somebody typed; on a shared server only into one below
     those its operator allowed, wherever links and dots in it lead."""
-    return write(made, _allowed(folder) / name, format, force=force, per_item=per_item)
+    return write(made, _allowed(folder) / name, format, force=force, **how)
 
 
 def _allowed(folder: str) -> Path:
@@ -212,10 +215,10 @@ def _allowed(folder: str) -> Path:
         raise ExportError("This folder is not open to exports.", folder, hint) from error
 
 
-def packed(made: Outcome, name: str, format: str, *, per_item: bool = False) -> bytes:
+def packed(made: Outcome, name: str, format: str, **how: Any) -> bytes:
     """Return file, record and whatever the format puts beside them, as one ZIP."""
     with _folder() as folder:
-        write(made, folder / name, format, per_item=per_item)
+        write(made, folder / name, format, **how)
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(one for one in folder.rglob("*") if one.is_file()):
@@ -223,16 +226,14 @@ def packed(made: Outcome, name: str, format: str, *, per_item: bool = False) -> 
         return held.getvalue()
 
 
-def preview(
-    made: Outcome, name: str, format: str, *, per_item: bool = False
-) -> list[tuple[str, str]]:
+def preview(made: Outcome, name: str, format: str, **how: Any) -> list[tuple[str, str]]:
     """Return the beginning of every file, made from the first instances only."""
-    return _preview(made, made.asked, name, format, per_item)
+    return _preview(made, made.asked, name, format, how)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
 def _preview(
-    _made: Outcome, asked: Asked, name: str, format: str, per_item: bool
+    _made: Outcome, asked: Asked, name: str, format: str, how: dict[str, Any]
 ) -> list[tuple[str, str]]:
     made = _made
     few = made._replace(
@@ -246,7 +247,7 @@ def _preview(
             format=format,
             mapping=few.results.mapping,
             resolution=few.resolution,
-            per_item=per_item,
+            **how,
         )
         found = sorted(one for one in folder.rglob("*") if one.is_file())
         return [(str(path.relative_to(folder)), _text(path)) for path in found]

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from core.cli import app as command_line
 from core.errors import ExportError
+from core.formats import read
 from core.review import Threshold
 from core.store import Decision
 from plain_app.server import launcher
@@ -128,6 +129,30 @@ def test_the_download_holds_the_file_and_its_record(stage, run_id):
     held = export.packed(made, "clean.csv", "csv")
     names = zipfile.ZipFile(io.BytesIO(held)).namelist()
     assert names == ["clean.csv", "clean.csv.plain.npz", "clean.csv.provenance.json"]
+
+
+def test_the_download_is_read_back_as_it_is(stage, run_id, tmp_path):
+    made = export.outcome(run_id, Threshold(), False)
+    (tmp_path / "clean.zip").write_bytes(export.packed(made, "clean.csv", "csv"))
+    back = read(tmp_path / "clean.zip")
+    assert (back.outcome.labels == made.resolution.labels).all()
+    assert len(back.decisions) == len(made.results.decisions)
+
+
+def test_annotators_are_named_as_users_of_label_studio(stage, run_id, tmp_path):
+    app = open_export(run_id)
+    assert not [one for one in app.text_input if one.key == "export.users"]
+    app.selectbox(key="export.format").select("labelstudio").run()
+    app.text_input(key="export.users").set_value("zoe=1").run()
+    assert any("Nobody of this name" in one.value for one in app.text)
+    app.text_input(key="export.users").set_value("ann=4").run()
+    opened(app, "export.elsewhere")
+    app.text_input(key="export.folder").set_value(str(tmp_path)).run()
+    app.button(key="export.write").click().run()
+    assert not app.exception
+    tasks = json.loads((tmp_path / "clean.json").read_text("utf-8"))
+    said = [one["completed_by"] for task in tasks for one in task["annotations"]]
+    assert set(said) == {4}
 
 
 def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_path):

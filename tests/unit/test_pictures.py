@@ -2,11 +2,14 @@
 
 import base64
 import io
+import json
 import os
+import shutil
 import struct
 import tracemalloc
 import zipfile
 import zlib
+from contextlib import closing
 
 import format_cases as cases
 import numpy as np
@@ -29,6 +32,7 @@ from core.encoders.pictures import (
 from core.encoders.thumbnails import LARGE, NO_PICTURE, SMALL, Thumbnails
 from core.errors import DatasetError
 from core.formats import read, write
+from core.formats.shared.original import kept
 from core.store import Workspace
 
 NAMES = ("red", "green", "blue")
@@ -320,3 +324,33 @@ def test_a_folder_per_label_comes_out_again(tmp_path):
     table = formats.read(formats.write(stored, tmp_path / "out.csv")).dataset
     assert table.ids == given.ids
     space.close()
+
+
+def fiftyone_pictures(dataset, target):
+    """Return the pictures of a folder for FiftyOne, in the order of the instances."""
+    formats.write(dataset, target, format="fiftyone")
+    samples = json.loads((target / "samples.json").read_text("utf-8"))["samples"]
+    return [(target / one["filepath"]).read_bytes() for one in samples]
+
+
+def test_fiftyone_gets_the_pictures_that_a_workspace_keeps(tmp_path):
+    folder = tmp_path / "set"
+    make_table(folder)
+    given = [(folder / f"img/{i}.png").read_bytes() for i in range(6)]
+    upload = zipped(folder, tmp_path / "set.zip")
+    with kept(read(upload).dataset) as dataset:  # as `plain clean` does
+        assert fiftyone_pictures(dataset, tmp_path / "cleaned") == given
+    with closing(Workspace(tmp_path / "space")) as space:
+        fingerprint = space.add_dataset(read(upload).dataset, "set.zip")
+        views, keys = Thumbnails(space.folder), [bytes([i]) * 32 for i in range(1, 7)]
+        for key, content in zip(keys, given, strict=True):
+            views.add(key, Image.open(io.BytesIO(content)))
+        views.remember(fingerprint, {"image": keys})
+        upload.unlink()
+        found = fiftyone_pictures(space.load_dataset(fingerprint), tmp_path / "uploaded")
+        assert found == [views.jpeg(key, LARGE) for key in keys]
+        labelled = read(make_folder_per_label(tmp_path / "labelled")).dataset
+        stored = space.load_dataset(space.add_dataset(labelled, "labelled"))
+        wanted = [(tmp_path / "labelled" / name).read_bytes() for name in labelled.ids]
+        shutil.rmtree(tmp_path / "labelled")
+        assert fiftyone_pictures(stored, tmp_path / "folders") == wanted

@@ -2,6 +2,9 @@
 
 import csv
 import json
+import shutil
+import zipfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +17,8 @@ from typer.testing import CliRunner
 from core.cli import app
 from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
-from core.export import export
+from core.errors import ConfigError, DatasetError, ExportError
+from core.export import export, label_studio_users
 from core.formats import read, writable, write
 from core.formats.side_file import side_file_of
 from core.review import Resolution, resolve
@@ -112,6 +116,67 @@ def test_every_export_comes_back_whole(case: str, format: str, tmp_path: Path) -
     ]
     assert back.fingerprint == data.fingerprint
     np.testing.assert_array_equal(cases.dense(back.dataset.features), cases.dense(data.features))
+
+
+@pytest.mark.parametrize("format", list(writable()))
+def test_a_zip_of_an_export_comes_back_whole(format: str, tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution, decisions = resolved(data)
+    target = tmp_path / "out" / f"clean{writable()[format]}"
+    target.parent.mkdir()
+    export(data, resolution, target, provenance={}, decisions=decisions, format=format)
+    packed = shutil.make_archive(str(tmp_path / "clean"), "zip", target.parent)
+    back = read(packed)
+    assert list(back.dataset.ids) == list(data.ids)
+    np.testing.assert_array_equal(back.dataset.candidates, data.candidates)
+    np.testing.assert_array_equal(back.outcome.labels, resolution.labels)
+    assert len(back.decisions) == len(decisions)
+    assert back.fingerprint == data.fingerprint
+    with closing(Workspace(tmp_path / "space")) as space:
+        stored = space.load_dataset(space.add_dataset(back.dataset, "clean.zip"))
+        write(stored, tmp_path / "again.csv")
+    assert list(read(tmp_path / "again.csv").dataset.ids) == list(data.ids)
+
+
+def test_a_zip_like_an_export_cannot_lead_out(tmp_path: Path) -> None:
+    for name in ("../evil.csv", "/evil.csv", "C:/evil.csv"):
+        with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+            archive.writestr("a/samples.json", "{}")
+            archive.writestr("a.plain.npz", b"")
+            archive.writestr(name, "x")
+        with pytest.raises(DatasetError, match="must lie in it"):
+            read(tmp_path / "a.zip")
+    assert not (tmp_path.parent / "evil.csv").exists()
+
+
+def test_annotators_are_users_of_label_studio_only_where_told(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution, decisions = resolved(data)
+    for format in ("labelstudio", "labelstudio-local-files"):
+        target = tmp_path / f"{format}.json"
+        users = label_studio_users(["anna=3", " 2 = bob@uni.de "], decisions)
+        how = {"decisions": decisions, "format": format, "provenance": {}}
+        export(data, resolution, target, users=users, **how)
+        tasks = json.loads(target.read_text("utf-8"))
+        said = {
+            one["result"][0]["meta"]["text"][0].split(" on ")[0]: one.get("completed_by")
+            for task in tasks
+            for one in task["annotations"]
+        }
+        assert said == {
+            "decided by anna": 3,
+            "decided by 2": {"email": "bob@uni.de"},
+            "decided by Jörg, K.": None,
+        }
+        assert [one.annotator for one in read(target).decisions] == [who for _, who in DECIDED]
+    with pytest.raises(ExportError, match="Only tasks for Label Studio"):
+        export(data, resolution, tmp_path / "a.csv", users=users, provenance={})
+
+
+@pytest.mark.parametrize("pair", ["anna", "anna=", "=3", "anna=carl", "zoe=3"])
+def test_users_that_cannot_be_are_refused(pair: str) -> None:
+    with pytest.raises(ConfigError):
+        label_studio_users([pair], [Decision("1", "sea", "keep", "anna")])
 
 
 def test_a_changed_file_is_read_alone_and_that_is_said(tmp_path: Path) -> None:

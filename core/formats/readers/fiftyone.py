@@ -8,12 +8,14 @@ texts as text files where there is no picture, because a sample there is a file.
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from core.data.dataset import CandidateDataset
 from core.encoders.pictures import BrokenPicture, content_of, source_of
+from core.encoders.thumbnails import kept_views
 from core.formats.shared.label_sets import (
     display_texts,
     image_column,
@@ -35,6 +37,7 @@ KINDS |= {b"BM": ".bmp", b"II*\0": ".tif", b"MM\0*": ".tif"}
 UNSAFE = re.compile(r"[^\w.-]+")
 
 Record = dict[str, Any]
+Pictures = Callable[[int, str], bytes]  # of a row and its cell
 
 
 def write(
@@ -51,8 +54,10 @@ def write(
     media = "unknown" if image is None else "image"
     with (path / "samples.json").open("w", encoding="utf-8", newline="\n") as file:
         file.write('{"samples": [\n')
-        for i, sample in enumerate(_samples(dataset, resolution, display, image, keys, path)):
-            file.write((",\n" if i else "") + json.dumps(sample, ensure_ascii=False))
+        with _pictures(dataset, image) as pictures:
+            made = _samples(dataset, resolution, display, image, keys, path, pictures)
+            for i, sample in enumerate(made):
+                file.write((",\n" if i else "") + json.dumps(sample, ensure_ascii=False))
         file.write("\n]}\n")
     text = json.dumps(_metadata(dataset, list(keys.values()), media), indent=1)
     (path / "metadata.json").write_text(text, "utf-8")
@@ -65,8 +70,8 @@ def _samples(
     image: str | None,
     keys: dict[str, str],
     folder: Path,
+    pictures: Pictures,
 ) -> Iterator[Record]:
-    source = source_of(None if dataset.original is None else dataset.original.path)
     numbers = range(dataset.n_labels)
     labels = sets_of(resolved_labels(dataset, resolution), numbers)
     candidates = sets_of(dataset.candidates, numbers)
@@ -75,7 +80,7 @@ def _samples(
         if image is None:
             file = _text_file(folder, i, "\n".join(fields.values()) or instance)
         else:
-            file = _picture_file(folder, i, display[image][i], source)
+            file = _picture_file(folder, i, display[image][i], pictures)
         sample: Record = {"_id": _object_id(dataset, i, ""), "filepath": file, "tags": []}
         sample |= {"_media_type": "unknown" if image is None else "image", "instance_id": instance}
         for name, members in zip(LABELS, (labels[i], candidates[i]), strict=True):
@@ -100,10 +105,38 @@ def _object_id(dataset: CandidateDataset, i: int, what: str) -> Record:
     return {"$oid": hashlib.sha256(text.encode()).hexdigest()[:24]}
 
 
-def _picture_file(folder: Path, i: int, cell: str, source: Any) -> str:
+@contextmanager
+def _pictures(dataset: CandidateDataset, image: str | None) -> Iterator[Pictures]:
+    """Give what returns a row's picture, or raises `BrokenPicture`.
+
+    It is the file that a cell names or holds; where that is gone, as an upload is, the view of up
+    to 1,024 pixels that the workspace keeps.
+    """
+    original = dataset.original
+    if original is None or image is None:
+        yield lambda row, cell: content_of(cell, source_of(None))
+        return
+    with ExitStack() as stack:
+        in_folders = original.format == "pictures"
+        where = stack.enter_context(original.opened()) if in_folders else original.path
+        source = source_of(original.beside or where)
+        view = kept_views(original.path.parent, image)
+
+        def picture(row: int, cell: str) -> bytes:
+            try:
+                return content_of(cell, source)
+            except BrokenPicture:
+                if (kept := view(row)) is None:
+                    raise
+                return kept
+
+        yield picture
+
+
+def _picture_file(folder: Path, i: int, cell: str, pictures: Pictures) -> str:
     """Copy a picture into the folder; one that cannot be found keeps the name it has."""
     try:
-        content = content_of(cell, source)
+        content = pictures(i, cell)
     except BrokenPicture:
         return cell if len(cell) <= 1000 else f"data/{i:06d}"
     ending = next((kind for magic, kind in KINDS.items() if content.startswith(magic)), "")

@@ -68,10 +68,11 @@ def write(
     resolution: Any = None,
     *,
     name: str = "argilla",
+    **options: Any,
 ) -> None:
     """Write the data set in the flavour of this name."""
     if name in WRITERS:
-        WRITERS[name](dataset, path, mapping, resolution)
+        WRITERS[name](dataset, path, mapping, resolution, **options)
         return
     made = map(FLAVOURS[name], _rows(dataset, resolution))
     (write_json_list if EXTENSIONS[name] == ".json" else write_json_lines)(path, made)

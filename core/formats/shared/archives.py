@@ -9,10 +9,10 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO
 
-from core.formats.shared.companions import data_file_among, is_read_with
+from core.formats.shared.companions import SIDE_FILE, data_file_among, is_read_with
 from core.formats.shared.findings import refuse
 from core.formats.shared.limits import check_size
 
@@ -43,7 +43,8 @@ def is_packed(head: bytes) -> bool:
 def unpacked(path: Path, name: str) -> Iterator[Path]:
     """Give the data file inside, under its own name, in a folder that is removed afterwards.
 
-    Lists of names, label XML and our side file lie beside it there; pictures stay packed.
+    Lists of names and label XML lie beside it there, and all files of an export of ours; pictures
+    stay packed.
     """
     with tempfile.TemporaryDirectory(prefix="plain-") as folder:
         try:
@@ -56,6 +57,10 @@ def unpacked(path: Path, name: str) -> Iterator[Path]:
 def _unpack(path: Path, name: str, folder: Path) -> Path:
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
+            exported = _exported(archive.namelist())
+            if exported is not None:
+                _unpack_all(archive, folder)
+                return folder / exported
             member = _data_member(archive)
             target = folder / Path(member.filename).name
             for one in (*_beside(archive, member), member):  # it goes before what is called like it
@@ -66,6 +71,27 @@ def _unpack(path: Path, name: str, folder: Path) -> Path:
     with gzip.open(path) as packed:
         _copy(packed, target)
     return target
+
+
+def _exported(names: list[str]) -> str | None:
+    """Return the file or folder that an export of ours is, if these are its files."""
+    sides = [name for name in names if name.endswith(SIDE_FILE)]
+    about = sides[0].removesuffix(SIDE_FILE) if len(sides) == 1 else ""
+    is_there = any(name == about or name.startswith(f"{about}/") for name in names)
+    return about if about and is_there else None
+
+
+def _unpack_all(archive: zipfile.ZipFile, folder: Path) -> None:
+    n_bytes = 0
+    for member in archive.infolist():
+        name = PurePosixPath(member.filename)
+        if name.is_absolute() or ".." in name.parts or PureWindowsPath(member.filename).drive:
+            refuse("files of an archive must lie in it", "Pack it again.", value=str(name))
+        target = folder / name
+        (target if member.is_dir() else target.parent).mkdir(parents=True, exist_ok=True)
+        if not member.is_dir():
+            with archive.open(member) as packed:
+                n_bytes = _copy(packed, target, n_bytes)
 
 
 def _data_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
@@ -93,10 +119,11 @@ def _beside(archive: zipfile.ZipFile, data: zipfile.ZipInfo) -> list[zipfile.Zip
     ][:MAX_BESIDE]
 
 
-def _copy(packed: IO[bytes] | gzip.GzipFile, target: Path) -> None:
-    n_bytes = 0
+def _copy(packed: IO[bytes] | gzip.GzipFile, target: Path, n_bytes: int = 0) -> int:
+    """Write what comes out; return how many bytes did, with those of others before."""
     with target.open("wb") as file:
         while chunk := packed.read(CHUNK):
             n_bytes += len(chunk)
             check_size(n_bytes, "the archive", "Unpack it yourself if you trust it.")
             file.write(chunk)
+    return n_bytes

@@ -22,7 +22,7 @@ from core.formats.shared.limits import check_size
 BLOCK_ROWS = 8192
 MIN_SPARSE_WIDTH = 100
 MAX_SPARSE_DENSITY = 0.1
-SPARSE_VALUE = 8  # bytes of a value and its column
+COLUMN = 4  # bytes of the place of a sparse value
 
 Columns = Sequence[npt.NDArray[Any]]
 _SHARE = 16  # columns a thread copies at a time
@@ -88,28 +88,28 @@ def _copy(columns: Columns, targets: npt.NDArray[Any]) -> None:
 class FeatureBlock:
     """Features batch by batch: dense, or CSR when the first batch is wide and mostly zero."""
 
-    def __init__(self, width: int, rows: int) -> None:
-        self._width, self._rows = width, rows
+    def __init__(self, width: int, rows: int, dtype: type[np.floating[Any]] = np.float32) -> None:
+        self._width, self._rows, self._dtype = width, rows, dtype
         self._dense: RowBlock | None = None
         self._sparse: list[sp.csr_array] = []
         self._stored = 0  # values in them
 
     def add(self, columns: Columns) -> None:
         if self._dense is None and (self._sparse or self._is_sparse(columns)):
-            for rows in _sparse_rows(columns):
+            for rows in _sparse_rows(columns, self._dtype):
                 self._stored += rows.nnz
-                check_size(SPARSE_VALUE * self._stored)
+                check_size((np.dtype(self._dtype).itemsize + COLUMN) * self._stored)
                 self._sparse.append(rows)
             return
         if self._dense is None:
-            self._dense = RowBlock(self._width, np.float32, self._rows)
+            self._dense = RowBlock(self._width, self._dtype, self._rows)
         self._dense.add(columns)
 
     def array(self) -> Features:
         if self._sparse:
             return sp.csr_array(sp.vstack(self._sparse, format="csr"))
         return (
-            np.empty((0, self._width), np.float32) if self._dense is None else self._dense.array()
+            np.empty((0, self._width), self._dtype) if self._dense is None else self._dense.array()
         )
 
     def _is_sparse(self, columns: Columns) -> bool:
@@ -119,7 +119,7 @@ class FeatureBlock:
         return bool(filled < MAX_SPARSE_DENSITY * self._width * len(columns[0][:BLOCK_ROWS]))
 
 
-def _sparse_rows(columns: Columns) -> Iterator[sp.csr_array]:
+def _sparse_rows(columns: Columns, dtype: type[np.generic]) -> Iterator[sp.csr_array]:
     for i in range(0, len(columns[0]), BLOCK_ROWS):
-        block = np.array([column[i : i + BLOCK_ROWS] for column in columns], np.float32)
+        block = np.array([column[i : i + BLOCK_ROWS] for column in columns], dtype)
         yield sp.csr_array(block.T)

@@ -90,7 +90,9 @@ def parse_marks(cell: Any) -> list[int] | None:
     return None if None in marks else [mark or 0 for mark in marks]
 
 
-def parse_numbers(cell: Any) -> npt.NDArray[np.float32]:
+def parse_numbers(
+    cell: Any, dtype: type[np.floating[Any]] = np.float32
+) -> npt.NDArray[np.floating[Any]]:
     """Return the list of numbers in a cell, given as a list or as its text.
 
     Raises
@@ -105,7 +107,7 @@ def parse_numbers(cell: Any) -> npt.NDArray[np.float32]:
     except (TypeError, OverflowError) as error:  # NumPy on an object, and on a number too long
         raise ValueError(str(error)) from None
     with np.errstate(over="ignore"):
-        return numbers.astype(np.float32)
+        return numbers.astype(dtype)
 
 
 def _names_of(cell: Any) -> list[str]:

@@ -30,6 +30,8 @@ EXACT_DIGITS = 15  # of a decimal number that float64 always gives back
 BOOLEAN = r"\A(true|false|True|False|TRUE|FALSE)?\z"
 VALUES = (pa.int64(), pa.float64(), pa.bool_())
 LISTS = (pa.list_(pa.float64()), pa.list_(pa.string()))
+# What a reader finds out about a text table itself, which an export may have changed.
+FACTS = {"columns", "reasons", "header", "separator", "decimal", "bom", "keyed"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,14 @@ def copied(
     added = {column.name for column in outcome}
     names = tuple(name for name in order if name not in added)
     return Copied(original, mapping, names, tuple(outcome))
+
+
+def written_mapping(dataset: CandidateDataset, mapping: ColumnMapping | None) -> ColumnMapping:
+    """Return how the columns of a written table are to be understood."""
+    if dataset.original is not None and dataset.original.columns:
+        mapping = mapping or dataset.original.mapping
+    mapping = mapping or tables.default_mapping(dataset)
+    return ColumnMapping(**mapping.model_dump(exclude_unset=True, exclude=FACTS))
 
 
 def column_names(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from core.data.dataset import Features
-from core.formats.shared.cells import parse_numbers
+from core.formats.shared.cells import parse_number, parse_numbers, parse_word
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import cells_of
 from core.formats.shared.limits import check_shape, check_size
@@ -31,25 +31,57 @@ def as_floats(column: pa.Array) -> npt.NDArray[np.floating[Any]]:
     return values
 
 
-def list_features(column: pa.ChunkedArray, name: str, findings: Findings) -> Features:
+def parsed_floats(
+    column: pa.Array, decimal: str, kind: pa.DataType
+) -> tuple[npt.NDArray[np.floating[Any]], list[int]]:
+    """Return text as numbers of this kind, and the places of cells that are none.
+
+    All at once if it can be, else cell by cell.
+    """
+    try:
+        spelled = pc.replace_substring(column, decimal, ".") if decimal == "," else column
+        blank = pc.equal(spelled, "")
+        return as_floats(pc.if_else(blank, None, spelled).cast(kind)), []
+    except pa.ArrowInvalid:
+        pass
+    texts = [text or "" for text in column.to_pylist()]
+    values = [parse_number(text, decimal) for text in texts]
+    words = [parse_word(text) for text in texts] if None in values else values
+    values = words if words.count(None) < values.count(None) else values
+    numbers = np.array([0.0 if value is None else value for value in values], np.float64)
+    with np.errstate(over="ignore"):
+        made = numbers.astype(kind.to_pandas_dtype())
+    return made, [i for i, value in enumerate(values) if value is None]
+
+
+def list_features(
+    column: pa.ChunkedArray,
+    name: str,
+    findings: Findings,
+    dtype: type[np.floating[Any]] = np.float32,
+) -> Features:
     """Return the (n, d) features of a column of lists, native or written as text."""
     types, kind = pa.types, column.type
     native = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
     if native and is_number(kind.value_type):
         lengths = pc.list_value_length(column).fill_null(0).to_numpy()
-        return _joined(column.chunks, lengths, name, findings)
-    rows: list[npt.NDArray[np.float32]] = []
+        return _joined(column.chunks, lengths, name, findings, dtype)
+    rows: list[npt.NDArray[np.floating[Any]]] = []
     n_bytes = 0
     for i, cell in enumerate(cells_of(column)):
-        rows.append(_number_row(cell, i, name, findings))
+        rows.append(_number_row(cell, i, name, findings, dtype))
         n_bytes += rows[-1].nbytes
         check_size(n_bytes, "the features")
-    return _joined(rows, np.array([row.size for row in rows]), name, findings)
+    return _joined(rows, np.array([row.size for row in rows]), name, findings, dtype)
 
 
 def _joined(
-    parts: Sequence[Any], lengths: npt.NDArray[Any], name: str, findings: Findings
-) -> npt.NDArray[np.float32]:
+    parts: Sequence[Any],
+    lengths: npt.NDArray[Any],
+    name: str,
+    findings: Findings,
+    dtype: type[np.floating[Any]],
+) -> npt.NDArray[np.floating[Any]]:
     """Return lists of equally many numbers as one table."""
     width = int(lengths.max())
     for i in np.flatnonzero(lengths != width)[:MAX_BAD_LISTS].tolist():
@@ -57,8 +89,8 @@ def _joined(
         findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=str(lengths[i]))
     check_shape(len(lengths), width, 0)
     findings.stop_if_fatal()
-    check_size(4 * len(lengths) * width, "the features")
-    table = np.empty(len(lengths) * width, np.float32)
+    check_size(np.dtype(dtype).itemsize * len(lengths) * width, "the features")
+    table = np.empty(len(lengths) * width, dtype)
     at = 0
     for part in parts:
         numbers = part if isinstance(part, np.ndarray) else as_floats(part.flatten())
@@ -68,13 +100,15 @@ def _joined(
     return table.reshape(len(lengths), width)
 
 
-def _number_row(cell: Any, i: int, name: str, findings: Findings) -> npt.NDArray[np.float32]:
+def _number_row(
+    cell: Any, i: int, name: str, findings: Findings, dtype: type[np.floating[Any]]
+) -> npt.NDArray[np.floating[Any]]:
     try:
-        row = parse_numbers(cell)
+        row = parse_numbers(cell, dtype)
         if row.ndim == 1:
             return row
     except ValueError:
         pass
     rule, fix = "a cell must hold a list of numbers", "Correct it, e.g. [0.5, 1.0]."
     findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
-    return np.zeros(0, np.float32)
+    return np.zeros(0, dtype)

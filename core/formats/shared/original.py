@@ -39,6 +39,7 @@ class Original:
     mapping: ColumnMapping
     stamp: tuple[int, int] | None = None  # size and time when it was read; of a user's own file
     sha256: str | None = None  # of the content; of a compressed copy
+    beside: Path | None = None  # the user's own file of a copy, for what lies beside it
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -103,12 +104,17 @@ class Original:
             yield from self._format.cells(path, verbatim, self.mapping)
 
     def features(self) -> "Features | None":
-        """Return the features with the precision of the file; none where cells are copied."""
+        """Return the features with the precision of the file; none where it has no numbers."""
         read_again = getattr(self._format, "exact_features", None)
-        if read_again is None:
+        if read_again is None and not self.columns:
             return None
-        with limited(self.path), self.opened() as path:
-            return read_again(path, self.mapping)
+        with limited(self.path):
+            if read_again is None:
+                from core.formats.shared.exact_features import table_features  # loads pyarrow
+
+                return table_features(self.batches(), self.mapping)
+            with self.opened() as path:
+                return read_again(path, self.mapping)
 
     @property
     def _format(self) -> Any:
@@ -159,6 +165,8 @@ def exact_features_of(dataset: "CandidateDataset") -> "Features":
     if sp.issparse(exact):
         exact.resize(dataset.features.shape)  # trailing columns of zeros are not in every file
         exact = exact if sp.issparse(dataset.features) else exact.toarray()
+    elif sp.issparse(dataset.features):
+        exact = sp.csr_array(exact)
     return exact if _are_equal(exact, dataset.features) else dataset.features
 
 
@@ -180,4 +188,5 @@ def kept(dataset: "CandidateDataset") -> Iterator["CandidateDataset"]:
     with tempfile.TemporaryDirectory(prefix="plain-") as folder:
         path, sha256 = Path(folder, "original.zst"), dataset.original.digest()
         dataset.original.copy_to(path)
-        yield dataset.read_from(replace(dataset.original, path=path, sha256=sha256))
+        copy = replace(dataset.original, path=path, sha256=sha256, beside=dataset.original.path)
+        yield dataset.read_from(copy)

@@ -29,12 +29,17 @@ from core.data.votes import Votes
 from core.errors import DatasetError, Problem
 from core.formats.shared.answers import NameReader
 from core.formats.shared.blocks import FeatureBlock, RowBlock
-from core.formats.shared.cells import parse_flag, parse_number, parse_word
+from core.formats.shared.cells import parse_flag
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.folding import Folded, cells_of, fold, is_folded
 from core.formats.shared.label_sets import LabelSets
 from core.formats.shared.limits import check_rows, check_shape, check_size
-from core.formats.shared.list_features import as_floats, is_number, list_features
+from core.formats.shared.list_features import (
+    as_floats,
+    is_number,
+    list_features,
+    parsed_floats,
+)
 from core.formats.shared.mapping import (
     FEATURE_PREFIX,
     LABEL_PREFIXES,
@@ -184,25 +189,12 @@ class _Arrays:
         return as_floats(column)
 
     def _parsed(self, column: pa.Array, name: str) -> npt.NDArray[np.floating[Any]]:
-        """Return text as numbers: all at once if it can be, else cell by cell to tell which not."""
-        decimal = self.mapping.decimal
-        try:
-            spelled = pc.replace_substring(column, decimal, ".") if decimal == "," else column
-            blank = pc.equal(spelled, "")
-            return as_floats(pc.if_else(blank, None, spelled).cast(pa.float32()))
-        except pa.ArrowInvalid:
-            pass
-        texts = [text or "" for text in column.to_pylist()]
-        values = [parse_number(text, decimal) for text in texts]
-        words = [parse_word(text) for text in texts] if None in values else values
-        values = words if words.count(None) < values.count(None) else values
-        for i, value in enumerate(values):
-            if value is None:
-                rule, fix = "features must be numbers", "Correct it, or map the column to display."
-                self._tell(rule, fix, i, name, column[i].as_py())
-        numbers = [0.0 if value is None else value for value in values]
-        with np.errstate(over="ignore"):
-            return np.array(numbers, np.float64).astype(np.float32)
+        """Return text as numbers; cells that are none are told."""
+        values, wrong = parsed_floats(column, self.mapping.decimal, pa.float32())
+        for i in wrong:
+            rule, fix = "features must be numbers", "Correct it, or map the column to display."
+            self._tell(rule, fix, i, name, column[i].as_py())
+        return values
 
     def _tell(self, rule: str, fix: str, i: int, name: str, value: Any) -> None:
         self.findings.add(rule, fix, fatal=True, row=self.n + i + 1, column=name, value=value)

@@ -30,6 +30,7 @@ CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
 PER_ITEM = "export.per_item"
+USERS = "export.users"
 WHAT: tuple[Kind, ...] = ("removed", "kept", "added")
 KEPT: dict[str, Any] = {"persist_state": "session"}
 
@@ -190,9 +191,11 @@ def _draw_file(made: Outcome) -> None:
             help="Not the rows of the file, one per person; who said what is in one column.",
             **KEPT,
         )
+        _draw_users(made, format_)
+        how: dict[str, Any] = {"per_item": per_item, "users": _users(made, format_)}
         st.download_button(
             "Download",
-            data=lambda: export.packed(made, name, format_, per_item=per_item),
+            data=lambda: export.packed(made, name, format_, **how),
             file_name=f"{Path(name).stem}.zip",
             mime="application/zip",
             key="export.download",
@@ -211,9 +214,30 @@ def _draw_file(made: Outcome) -> None:
                 st.code(record, language=None, height=360)
     _draw_written()
     with error_guard("export.preview"):
-        for file, begins in export.preview(made, name, format_, per_item=per_item):
+        for file, begins in export.preview(made, name, format_, **how):
             st.text(file)
             st.code(begins, language=None, wrap_lines=True)
+
+
+def _draw_users(made: Outcome, format_: str) -> None:
+    """Let say who annotators are in Label Studio, whose users are numbers."""
+    people = export.annotators(made)
+    if people and format_.startswith("labelstudio"):
+        st.text_input(
+            "Users there",
+            placeholder=f"{people[0]}=1",
+            max_chars=2000,
+            key=USERS,
+            width=220,
+            help="Which user of Label Studio an annotator is, by number or e-mail address: "
+            "anna=3, bob=bob@uni.de. Who is not named stays a remark on the annotation.",
+            **KEPT,
+        )
+
+
+def _users(made: Outcome, format_: str) -> dict[str, int | str]:
+    typed = state.recall(USERS) if format_.startswith("labelstudio") else None
+    return export.users_of(made, str(typed or ""))
 
 
 def _draw_folder(made: Outcome, name: str, format_: str) -> None:
@@ -244,7 +268,8 @@ def on_write(made: Outcome, name: str, format_: str) -> None:
     force = bool(state.recall("export.force"))
     per_item = export.has_several_rows_per_item(made) and bool(state.recall(PER_ITEM))
     try:
-        written = export.write_below(made, folder, name, format_, force=force, per_item=per_item)
+        how: dict[str, Any] = {"per_item": per_item, "users": _users(made, format_)}
+        written = export.write_below(made, folder, name, format_, force=force, **how)
     except PlainError as error:
         state.remember("export.written", (error.title, error.detail, error.hint))
     else:

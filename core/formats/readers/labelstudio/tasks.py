@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,9 @@ LOCAL = "/data/local-files/?d="  # what its server makes of a path below its doc
 ADDRESS = re.compile(r"\A([a-z][a-z0-9+.-]*:|/data/)", re.IGNORECASE)
 HALF = 0.5
 
+Users = Mapping[str, int | str]
+"""Who annotators are there, by number or e-mail address; who is not in it stays a remark."""
+
 
 def write(
     dataset: CandidateDataset,
@@ -46,10 +49,11 @@ def write(
     resolution: Any = None,
     *,
     local_files: bool = False,
+    users: Users | None = None,
 ) -> None:
     """Write import JSON, and the labelling config the project needs to show it."""
     if dataset.original is not None and dataset.original.holds(NAME, ".json"):
-        write_json_list(path, _given_tasks(dataset, resolution))
+        write_json_list(path, _given_tasks(dataset, resolution, users or {}))
         return
     shown = display_texts(dataset)
     image = image_column(shown)
@@ -61,14 +65,16 @@ def write(
     display = {keys[name]: texts for name, texts in shown.items()}
     to_name, tag = _shown_field(display, None if image is None else keys[image])
     siblings(path)[0].write_text(_config(dataset.label_names, to_name, tag), "utf-8")
-    write_json_list(path, _tasks(dataset, display, to_name, resolution))
+    write_json_list(path, _tasks(dataset, display, to_name, resolution, users or {}))
 
 
 write_local_files = partial(write, local_files=True)
 """For pictures that a server of Label Studio reads from its own disk."""
 
 
-def _given_tasks(dataset: CandidateDataset, resolution: Any) -> Iterator[dict[str, Any]]:
+def _given_tasks(
+    dataset: CandidateDataset, resolution: Any, users: Users
+) -> Iterator[dict[str, Any]]:
     """Give the tasks of the file as they came, each with what was resolved as a prediction."""
     assert dataset.original is not None
     with dataset.original.opened() as path:
@@ -83,11 +89,11 @@ def _given_tasks(dataset: CandidateDataset, resolution: Any) -> Iterator[dict[st
             names = sets_of(resolution.labels[row : row + 1], dataset.label_names)[0]
             yield {**task, "resolved": names, **_confidences(dataset, resolution, row)}
         else:
-            yield _extended(task, dataset, resolution, row)
+            yield _extended(task, dataset, resolution, row, users)
 
 
 def _extended(
-    task: dict[str, Any], dataset: CandidateDataset, resolution: Any, row: int
+    task: dict[str, Any], dataset: CandidateDataset, resolution: Any, row: int, users: Users
 ) -> dict[str, Any]:
     given = objects(task.get("annotations", task.get("completions")))
     results = [one for answer in given for one in objects(answer.get("result"))]
@@ -95,7 +101,7 @@ def _extended(
     key = "completions" if "completions" in task else "annotations"
     return {
         **task,
-        key: [*(task.get(key) or []), *_annotations(dataset, resolution, row, shown)],
+        key: [*(task.get(key) or []), *_annotations(dataset, resolution, row, shown, users)],
         "predictions": [
             *(one for one in objects(task.get("predictions")) if not is_ours(one, task)),
             *_predictions(dataset, resolution, row, shown),
@@ -120,7 +126,11 @@ def _config(label_names: Sequence[str], shown: str, tag: str) -> str:
 
 
 def _tasks(
-    dataset: CandidateDataset, display: dict[str, list[str]], to_name: str, resolution: Any
+    dataset: CandidateDataset,
+    display: dict[str, list[str]],
+    to_name: str,
+    resolution: Any,
+    users: Users,
 ) -> Iterator[dict[str, Any]]:
     candidates = sets_of(dataset.candidates, dataset.label_names)
     truth = None if dataset.truth is None else sets_of(dataset.truth, dataset.label_names)
@@ -134,7 +144,7 @@ def _tasks(
         # Data last: whoever looks at the beginning of the file sees that these are tasks.
         yield {
             "id": i + 1,
-            "annotations": _annotations(dataset, resolution, i, to_name),
+            "annotations": _annotations(dataset, resolution, i, to_name, users),
             "predictions": _predictions(dataset, resolution, i, to_name),
             "data": data,
         }
@@ -171,11 +181,21 @@ def _predictions(
 
 
 def _annotations(
-    dataset: CandidateDataset, resolution: Any, row: int, to_name: str
+    dataset: CandidateDataset, resolution: Any, row: int, to_name: str, users: Users
 ) -> list[dict[str, Any]]:
     """Return one annotation per annotator and day: the labels decided to be true."""
     decided = decided_labels(dataset, resolution, row)
-    return [_annotation(who, when, names, to_name) for (who, when), names in decided.items()]
+    return [
+        {**_annotation(who, when, names, to_name), **_completed_by(users.get(who))}
+        for (who, when), names in decided.items()
+    ]
+
+
+def _completed_by(user: int | str | None) -> dict[str, Any]:
+    """Name the user; a person who is none there must not be named, or nothing is imported."""
+    if user is None:
+        return {}
+    return {"completed_by": {"email": user} if isinstance(user, str) else user}
 
 
 def _annotation(annotator: str, date: str, names: list[str], to_name: str) -> dict[str, Any]:
