@@ -220,7 +220,8 @@ def export(
         "sources": results.sources,
     }
     columns = ColumnMapping.load(mapping) if mapping else results.mapping
-    how = {"format": format, "mapping": columns, "force": force, "per_item": per_item}
+    how: dict[str, Any] = {"format": format, "mapping": columns, "force": force}
+    how["per_item"] = per_item
     how["users"] = label_studio_users(annotators or (), results.decisions)
     with space.exporting(target):
         write_resolved(
