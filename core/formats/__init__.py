@@ -164,20 +164,17 @@ def write(
         format cannot be written, or writing fails; then nothing is changed.
     """
     path = Path(path)
-    writer = _writer(path, format)
+    writer = _naming(_writer(path, format), users)
     if per_item:
         dataset, mapping = dataset.read_from(None), None
-    options = {} if not users else _user_options(writer, users)
     with _writing(path), placing(path, writer.siblings, force=force) as folder:
-        writer.save(dataset, folder / path.name, mapping, resolution, **options)
+        writer.save(dataset, folder / path.name, mapping, resolution)
         if resolution is not None or writer.lacks is not None:
-            from core.formats.shared.copying import written_mapping
-
             write_side_file(
                 dataset,
                 folder / path.name,
                 format=writer.name,
-                mapping=written_mapping(dataset, mapping) if writer.has_columns else None,
+                mapping=_written_mapping(dataset, mapping) if writer.has_columns else None,
                 resolution=resolution,
                 decisions=decisions,
                 lacks=writer.lacks or (),
@@ -190,11 +187,22 @@ def write(
     return path
 
 
-def _user_options(writer: "Writer", users: Mapping[str, int | str]) -> dict[str, Any]:
+def _naming(writer: "Writer", users: Mapping[str, int | str] | None) -> "Writer":
+    """Return the writer, told who annotators are."""
+    if not users:
+        return writer
     if writer.name != "labelstudio":
         hint = "Leave the users out, or use the format labelstudio."
         raise ExportError("Only tasks for Label Studio name its users.", writer.name, hint)
-    return {"users": users}
+    return writer._replace(save=partial(writer.save, users=users))
+
+
+def _written_mapping(
+    dataset: CandidateDataset, mapping: ColumnMapping | None
+) -> ColumnMapping | None:
+    from core.formats.shared.copying import written_mapping  # loads pyarrow
+
+    return written_mapping(dataset, mapping)
 
 
 @contextmanager
