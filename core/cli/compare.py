@@ -54,7 +54,7 @@ def compare_methods(
             if result["state"] != benchmark.DONE:
                 where = f"{result['set']} r={result['r'] or 'own'} fold {result['fold']}"
                 why = result.get("error", f"over {limit:g} s")
-                log.print(f"{result['method']} on {where}: {result['state']}, {why}")
+                log.print(f"{result['method']} on {where}: {result['state']}, {why}", markup=False)
             progress.update(task, advance=1, description=f"{result['set']} {result['method']}")
 
         benchmark.run(wanted, data, file, limit, workers, show)

@@ -3,7 +3,8 @@
     python check_labelstudio.py FOLDER PATH/TO/label-studio
 
 Runs in our own venv. The tasks of the odd names are imported as they are, two people who signed up
-annotate them, and every export kind must bring all of their annotations into a workspace.
+annotate them, and every export kind must bring all of their annotations into a workspace. Who
+annotated here and is said to be a user there is named as such; pictures on its disk are served.
 """
 
 import http.cookiejar
@@ -20,6 +21,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from core.export import export
 from core.formats import read
 from core.store import Workspace
 from core.store.returned import data_of, take_decisions
@@ -80,13 +82,18 @@ def main(folder: Path, program: str) -> None:
     with tempfile.TemporaryDirectory() as home:
         env = {**os.environ, "LABEL_STUDIO_BASE_DATA_DIR": home, "DJANGO_DB": "sqlite"}
         env |= {"COLLECT_ANALYTICS": "false", "HOME": home}
+        env |= {"LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED": "true"}
+        env |= {"LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT": str(folder)}
         env.pop("PYTHONPATH", None)
         options = ["start", "--no-browser", "--port", str(port), "--internal-host", "127.0.0.1"]
         log = (folder / "labelstudio.log").open("w")
         server = subprocess.Popen([program, *options], env=env, stdout=log, stderr=log)
         try:
             wait(address, server)
-            loop(folder, address)
+            anna, bob = Person(address, "anna@example.com"), Person(address, "bob@example.com")
+            name_users(folder, anna)
+            serve_pictures(folder, anna)
+            loop(folder, anna, bob)
         finally:
             server.terminate()
             server.wait(30)
@@ -104,15 +111,46 @@ def wait(address: str, server: subprocess.Popen) -> None:
     raise AssertionError("the server does not answer")
 
 
-def loop(folder: Path, address: str) -> None:
-    anna, bob = Person(address, "anna@example.com"), Person(address, "bob@example.com")
-    where = folder / "odd" / "labelstudio"
-    ours = json.loads((where / "odd.json").read_text("utf-8"))
-    config = (where / "odd.config.xml").read_text("utf-8")
-    project = anna.get("/api/projects/", {"title": "odd", "label_config": config})["id"]
-    told = anna.get(f"/api/projects/{project}/import", ours)
+def imported(person: Person, file: Path) -> int:
+    """Return the project that a file of ours became."""
+    ours = json.loads(file.read_text("utf-8"))
+    config = file.with_suffix(".config.xml").read_text("utf-8")
+    project = person.get("/api/projects/", {"title": file.stem, "label_config": config})["id"]
+    told = person.get(f"/api/projects/{project}/import", ours)
     assert told["task_count"] == len(ours), told
     assert told["annotation_count"] == sum(len(task["annotations"]) for task in ours), told
+    return int(project)
+
+
+def name_users(folder: Path, anna: Person) -> None:
+    data = read(folder / "odd" / "labelstudio" / "odd.json")
+    target = folder / "users" / "odd.json"
+    target.parent.mkdir()
+    me = anna.get("/api/current-user/whoami")["id"]
+    users = {"anna": me, "2": "bob@example.com"}
+    how = {"format": "labelstudio", "per_item": True, "users": users, "provenance": {}}
+    export(data.dataset, data.outcome, target, decisions=data.decisions, **how)
+    project = imported(anna, target)
+    there = anna.get(f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
+    found = {one["completed_by"] for task in there for one in task["annotations"]}
+    assert me in found, found
+    assert len(found) == 2, found
+
+
+def serve_pictures(folder: Path, anna: Person) -> None:
+    project = imported(anna, folder / "pictures" / "labelstudio-local-files" / "pictures.json")
+    storage = {"project": project, "path": str(folder / "img"), "use_blob_urls": True}
+    anna.get("/api/storages/localfiles/", {**storage, "title": "pictures"})
+    tasks = anna.get(f"/api/tasks/?project={project}&fields=all&page_size=100")["tasks"]
+    assert len(tasks) == 4
+    for i, task in enumerate(tasks):
+        content = anna.ask(task["data"]["image"])
+        assert content == (folder / "img" / f"picture {i}.png").read_bytes(), task["data"]
+
+
+def loop(folder: Path, anna: Person, bob: Person) -> None:
+    where = folder / "odd" / "labelstudio"
+    project = imported(anna, where / "odd.json")
     tasks = anna.get(f"/api/tasks/?project={project}&fields=all&page_size=100")["tasks"]
     labels = [task["data"]["candidates"] for task in tasks]
     for task, candidates in zip(tasks, labels, strict=True):
@@ -142,7 +180,8 @@ def loop(folder: Path, address: str) -> None:
         found = sorted(people.values())
         assert found == [expected, expected], (kind, people, expected, taken, stored.keys())
     by = ", ".join(KINDS)
-    print(f"{2 * expected} decisions of two people from {len(tasks)} tasks, once, by {by}")
+    more = "users named; pictures of its disk"
+    print(f"{2 * expected} decisions of two people from {len(tasks)} tasks, once, by {by}; {more}")
 
 
 if __name__ == "__main__":

@@ -64,9 +64,10 @@ def odd(folder: Path) -> CandidateDataset:
 
 def pictures(folder: Path) -> CandidateDataset:
     rows = ["image,labels"]
+    (folder / "img").mkdir(exist_ok=True)
     for i, labels in enumerate(("sea|sky", "dog", "", "dog|sea")):
-        Image.new("RGB", (8, 8), (40 * i, 90, 200)).save(folder / f"picture {i}.png")
-        rows.append(f"picture {i}.png,{labels}")
+        Image.new("RGB", (8, 8), (40 * i, 90, 200)).save(folder / "img" / f"picture {i}.png")
+        rows.append(f"img/picture {i}.png,{labels}")
     (folder / "pictures-source.csv").write_text("\n".join(rows) + "\n")
     return read(folder / "pictures-source.csv").dataset
 
