@@ -15,10 +15,9 @@ TESTS = Path(__file__).parent
 
 
 class DaskCluster:
-    def __init__(self, folder: Path, options=(), protocol="tcp"):
-        self._folder, self._options = folder, list(options)
-        self.workers = []
-        where = ["--host", f"{protocol}://127.0.0.1", "--port", "0"]
+    def __init__(self, folder: Path, protocol="tcp", port=0):
+        self._folder, self.workers = folder, []
+        where = ["--host", f"{protocol}://127.0.0.1", "--port", str(port)]
         file = folder / "scheduler.json"
         self._scheduler_file = ["--scheduler-file", str(file)]
         self.scheduler = self._start("scheduler", *self._scheduler_file, *where)
@@ -35,7 +34,7 @@ class DaskCluster:
 
     def _start(self, what, *arguments):
         command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *arguments]
-        command += ["--no-dashboard", *self._options]
+        command.append("--no-dashboard")
         found = os.pathsep.join([str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")])
         with open(self._folder / f"{what}.log", "ab") as log:
             environment = {**os.environ, "PYTHONPATH": found}
@@ -53,9 +52,9 @@ def kill(process):
 
 
 @contextmanager
-def dask_cluster(folder: Path, n_workers: int):
+def dask_cluster(folder: Path, n_workers: int, **how):
     folder.mkdir(parents=True, exist_ok=True)
-    cluster = DaskCluster(folder)
+    cluster = DaskCluster(folder, **how)
     try:
         for _ in range(n_workers):
             cluster.add_worker()

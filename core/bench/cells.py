@@ -26,6 +26,7 @@ import numpy as np
 
 import core
 from core.bench.data import BenchmarkSet, find_sets, load_set
+from core.cluster.executors import Executor, Item
 from core.errors import PlainError
 from core.methods import NEEDS_VERIFIED, USES_TORCH, make_method
 
@@ -121,12 +122,21 @@ def run(
     limit: float,
     workers: int,
     progress: Callable[[dict[str, Any]], None],
+    executor: Executor | None = None,
 ) -> None:
     """Compute what is not yet in the file, each cell within `limit` seconds.
 
-    An interruption ends the children and keeps what was finished.
+    An interruption ends the children and keeps what was finished. With an executor cells are its
+    tasks, whose children are on its workers.
     """
     waiting = [cell for cell in cells if not file.is_done(cell, limit)]
+    if executor is not None:
+        given: Item = {"folder": str(folder.absolute()), "limit": limit}
+        items = [{**given, "cell": asdict(cell)} for cell in waiting]
+        for result in executor.map(_compute_in_child, items, "cells"):
+            file.keep(result)
+            progress(result)
+        return
     slow: set[Cell] = set()
     lock, stopped = threading.Lock(), threading.Event()
     children = [_Child(folder) for _ in range(workers)]
@@ -158,6 +168,12 @@ def run(
             for child in children:
                 child.interrupt()
             raise
+
+
+def _compute_in_child(item: Item) -> dict[str, Any]:
+    """Task: compute one cell in a process that can be ended."""
+    with _Child(Path(item["folder"])) as child:
+        return child.compute(Cell(**item["cell"]), item["limit"])
 
 
 class _Child:

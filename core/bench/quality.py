@@ -7,13 +7,17 @@ those of the *last* epoch. "best test epoch" picks the epoch by its test average
 authors' release does: optimistic, for comparison with published numbers only.
 """
 
+import json
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import KFold
 
-from core.bench.data import BenchmarkSet
+from core.bench.data import BenchmarkSet, load_sets
+from core.cluster.executors import Executor, Item
 from core.engine.config import ABLATIONS, PlainConfig
 from core.engine.metrics import ranking_metrics
 
@@ -43,14 +47,18 @@ def run(
     preset: str,
     seed: int,
     progress: Callable[[str], None],
+    on: tuple[Executor, Path] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Score every set, noise level and ablation; a set with its own candidates has just those."""
+    """Score every set, noise level and ablation; a set with its own candidates has just those.
+
+    `on` is an executor whose tasks are folds, and the sets' folder, which its workers see.
+    """
     for one in sets:
         for r in [None] if one.candidates is not None else noise:
             for name, changes in ABLATIONS.items():
                 config = PlainConfig.preset(preset, seed=seed, **changes)
                 result: dict[str, Any] = {"set": one.name, "r": r, "variant": name, "folds": folds}
-                result |= cross_validate(one, r, folds, config, progress)
+                result |= cross_validate(one, r, folds, config, progress, on)
                 result["paper"] = (
                     PAPER.get(one.name) if name == "PLAIN" and r in (None, 3) else None
                 )
@@ -63,18 +71,47 @@ def cross_validate(
     folds: int,
     config: PlainConfig,
     progress: Callable[[str], None] = lambda _: None,
+    on: tuple[Executor, Path] | None = None,
 ) -> dict[str, Any]:
     """Return mean and standard deviation over folds at the last and at the best test epoch."""
-    Y = one.noisy(r, config.seed)
+    numbers = range(1, folds + 1)
+    found: Iterator[list[dict[str, float]]]
+    if on is None:
+        found = (_fold_scores(one, r, fold, folds, config) for fold in numbers)
+    else:
+        executor, data = on
+        given: Item = {"data": str(data.absolute()), "set": one.name, "r": r, "folds": folds}
+        given["config"] = config.model_dump_json()
+        found = executor.map(_score_fold, [{**given, "fold": fold} for fold in numbers], "folds")
     last, best = [], []
-    splits = KFold(folds, shuffle=True, random_state=config.seed).split(Y)
-    for fold, (train, test) in enumerate(splits, start=1):
-        own_seed = config.model_copy(update={"seed": config.seed + fold})
-        scores = list(_epoch_scores(one, Y, train, test, own_seed))
+    for fold, scores in enumerate(found, start=1):
         last.append(scores[-1])
         best.append(max(scores, key=lambda score: score["average_precision"]))
         progress(f"{one.name} r={r or 'own'} fold {fold}/{folds}")
     return {"last": _summary(last), "best_test_epoch": _summary(best)}
+
+
+def _score_fold(item: Item) -> list[dict[str, float]]:
+    """Task: train and score one fold."""
+    config = PlainConfig(**json.loads(item["config"]))
+    one = _loaded(item["data"], item["set"])
+    return _fold_scores(one, item["r"], item["fold"], item["folds"], config)
+
+
+@lru_cache(maxsize=2)
+def _loaded(data: str, name: str) -> BenchmarkSet:
+    return load_sets(Path(data), [name])[0]
+
+
+def _fold_scores(
+    one: BenchmarkSet, r: int | None, fold: int, folds: int, config: PlainConfig
+) -> list[dict[str, float]]:
+    """Return the scores of every epoch of one fold, which has its own training seed."""
+    Y = one.noisy(r, config.seed)
+    splits = KFold(folds, shuffle=True, random_state=config.seed).split(Y)
+    train, test = list(splits)[fold - 1]
+    own_seed = config.model_copy(update={"seed": config.seed + fold})
+    return list(_epoch_scores(one, Y, train, test, own_seed))
 
 
 def _epoch_scores(

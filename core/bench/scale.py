@@ -32,15 +32,20 @@ _CENTRES = 0.19 / 400_000
 cells grows with the rows. Measured at 400,000."""
 
 
-def grow(sizes: Iterable[int], epochs: int, device: str) -> Iterator[dict[str, Any]]:
+def grow(
+    sizes: Iterable[int], epochs: int, device: str, cluster: str | None = None
+) -> Iterator[dict[str, Any]]:
     """Measure a training of `studio` at every size, each in its own process."""
     for n in sizes:
         command = [sys.executable, "-m", "core.bench.scale", str(n), str(epochs), device]
+        command += [] if cluster is None else [cluster]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         yield json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(n: int, epochs: int, device: str = "auto") -> dict[str, Any]:
+def measure(
+    n: int, epochs: int, device: str = "auto", cluster: str | None = None
+) -> dict[str, Any]:
     """Train once; return seconds by stage, peak memory after each, recall and the load."""
     from core.data.dataset import CandidateDataset
     from core.engine.trainer import PlainTrainer
@@ -48,7 +53,8 @@ def measure(n: int, epochs: int, device: str = "auto") -> dict[str, Any]:
     one = mixtures(n, _D, _LABELS)
     dataset = CandidateDataset(one.X, one.noisy(_FALSE, seed=0))
     del one
-    trainer = PlainTrainer(PlainConfig.preset("studio", epochs=epochs, device=device))
+    settings = {"epochs": epochs, "device": device, "cluster": cluster}
+    trainer = PlainTrainer(PlainConfig.preset("studio", **settings))
     seconds: defaultdict[str, float] = defaultdict(float)
     memory, recall, graph_cpu = {"data": peak_gb()}, None, 0.0
     start = before = perf_counter()
@@ -121,13 +127,18 @@ def extrapolate(growth: list[dict[str, Any]], n: int, nodes: int = NODES) -> dic
     }
 
 
-def run(sizes: Iterable[int], epochs: int, device: str, progress: Any) -> dict[str, Any]:
-    """Measure all sizes and extrapolate."""
+def run(
+    sizes: Iterable[int], epochs: int, device: str, progress: Any, cluster: str | None = None
+) -> dict[str, Any]:
+    """Measure all sizes and extrapolate; with a cluster, measure them there too."""
     growth: list[dict[str, Any]] = []
     for n in sorted(sizes):
         progress(f"{n:,} rows")
         growth += grow([n], epochs, device)
     result: dict[str, Any] = {"growth": growth, "exponents": None, "farther": []}
+    if cluster is not None:
+        progress("on the cluster")
+        result["cluster"] = list(grow([one["n"] for one in growth], epochs, device, cluster))
     if len(growth) > 1:
         result["exponents"] = exponents(growth)
         result["farther"] = [extrapolate(growth, n) for n in FARTHER]
@@ -144,8 +155,9 @@ def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         spent += [f"{one['cpu']['graph']:.1f} s", f"{one['peak_gb']['epochs']:.2f} GB"]
         rows.append([f"{one['n']:,}", *spent, f"{one['recall']:.3f}", f"{one['load']:.1f}"])
     title = f"`studio`, {growth[0]['epochs']} epochs, d = {_D}, {_LABELS} labels"
+    found = [(title, rows), *_beside(growth, result.get("cluster", []))]
     if result["exponents"] is None:
-        return [(title, rows)]
+        return found
     powers = [f"{power:.2f}" for power in result["exponents"].values()]
     rows.append(["n^", *powers, "", "", ""])
     far = [["n", "hours here", "of them graph", "memory here"]]
@@ -154,8 +166,23 @@ def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         hours = [f"{one['hours']:.1f}", f"{one['graph_hours']:.1f}"]
         sizes = [f"{one[key]:,.0f} GB" for key in ("peak_gb", "node_gb", "moved_gb")]
         far.append([f"{one['n']:,}", *hours, *sizes])
-    return [(title, rows), ("More rows, extrapolated", far)]
+    return [*found, ("More rows, extrapolated", far)]
+
+
+def _beside(
+    growth: list[dict[str, Any]], on_cluster: list[dict[str, Any]]
+) -> list[tuple[str, list[list[str]]]]:
+    """Return seconds here and on a cluster, where one was measured."""
+    if not on_cluster:
+        return []
+    rows = [["n", "", *STAGES, "total", "load"]]
+    for pair in zip(growth, on_cluster, strict=True):
+        for where, one in zip(("here", "cluster"), pair, strict=True):
+            spent = [f"{one['seconds'][stage]:.1f} s" for stage in STAGES]
+            rows.append([f"{one['n']:,}", where, *spent, f"{one['total']:.0f} s"])
+            rows[-1].append(f"{one['load']:.1f}")
+    return [("The same here and on the cluster", rows)]
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])))
+    print(json.dumps(measure(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])))

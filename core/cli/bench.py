@@ -7,7 +7,7 @@ import typer
 
 from core.cli.bench_effort import effort
 from core.cli.bench_report import DataFolder, ReportFile, report_results
-from core.cli.screen import JsonFlag, log
+from core.cli.screen import Cluster, JsonFlag, cluster_address, log
 from core.errors import PlainError
 
 app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_help=True)
@@ -48,15 +48,19 @@ def scale(
     ] = "10000,30000,100000,300000,1000000",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 12,
     device: Device = "auto",
+    cluster: Cluster = None,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure time and memory of every stage up to a million rows; extrapolate to more."""
+    """Measure time and memory of every stage up to a million rows; extrapolate to more.
+
+    With a cluster every size is measured on it too.
+    """
     from core.bench import scale as benchmark
 
     chosen = _whole_numbers("--sizes", sizes, 1, "10000,100000")
     with log.status("Measuring …") as status:
-        result = benchmark.run(chosen, epochs, device, status.update)
+        result = benchmark.run(chosen, epochs, device, status.update, cluster_address(cluster))
     report_results("scale", benchmark.tables(result), result, write, as_json)
 
 
@@ -76,6 +80,7 @@ def quality(
     ] = Path("plain-bench-quality.jsonl"),
     limit: Annotated[float, typer.Option(min=1, help="With --methods: seconds of one fit.")] = 600,
     workers: Annotated[int, typer.Option(min=1, help="With --methods: processes.")] = 1,
+    cluster: Cluster = None,
     seed: Annotated[int, typer.Option(min=0, help="Of folds, noise and training.")] = 0,
     html: Annotated[
         Path | None,
@@ -87,16 +92,21 @@ def quality(
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cross-validate PLAIN and its ablations, or any methods, on benchmark sets."""
+    """Cross-validate PLAIN and its ablations, or any methods, on benchmark sets.
+
+    On a cluster, folds are its tasks.
+    """
     from core.bench import quality as benchmark
     from core.bench import report
     from core.bench.data import load_sets
+    from core.cluster.executors import open_executor
 
     if data is None:
         raise PlainError("No data.", "The quality benchmark runs on files.", "Give --data FOLDER.")
     names = [name.strip() for name in sets.split(",") if name.strip()]
     noise = _whole_numbers("--r", r, 0, "1,2,3")
     chosen = load_sets(data, names or None)
+    address = cluster_address(cluster)
     if methods:
         from core.cli.compare import compare_methods
 
@@ -104,7 +114,9 @@ def quality(
             hint = "Use the command `plain bench quality`."
             raise PlainError("This program draws no reports.", hint=hint)
         found = [one.name for one in chosen]
-        compared = compare_methods(data, found, noise, methods, folds, seed, cells, limit, workers)
+        how = (methods, folds, seed, cells, limit, workers)
+        with open_executor(address) as executor:
+            compared = compare_methods(data, found, noise, *how, executor)
         if html is not None:
             about = f"{report.machine()}. {folds} folds, seed {seed}, limit {limit:g} s a fit."
             context.obj.methods(html, compared, about, *_curves(data, curves, noise[-1], seed))
@@ -112,8 +124,9 @@ def quality(
         tables = compared.tables()
         return report_results("quality-methods", tables, compared.results, write, as_json)
     results = []
-    with log.status("Cross-validating …") as status:
-        for result in benchmark.run(chosen, noise, folds, preset, seed, status.update):
+    with log.status("Cross-validating …") as status, open_executor(address) as executor:
+        on = None if executor is None else (executor, data)
+        for result in benchmark.run(chosen, noise, folds, preset, seed, status.update, on):
             results.append(result)
             mean = result["last"]["average_precision"][0]
             log.print(

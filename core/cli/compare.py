@@ -11,6 +11,7 @@ from core.errors import PlainError
 
 if TYPE_CHECKING:
     from core.bench.comparison import Comparison
+    from core.cluster.executors import Executor
 
 
 def chosen_methods(text: str) -> list[str]:
@@ -34,6 +35,7 @@ def compare_methods(
     cells: Path,
     limit: float,
     workers: int,
+    executor: "Executor | None" = None,
 ) -> "Comparison":
     """Compute the cells that are missing; return what all of them say."""
     from core.bench import cells as benchmark
@@ -57,5 +59,5 @@ def compare_methods(
                 log.print(f"{result['method']} on {where}: {result['state']}, {why}", markup=False)
             progress.update(task, advance=1, description=f"{result['set']} {result['method']}")
 
-        benchmark.run(wanted, data, file, limit, workers, show)
+        benchmark.run(wanted, data, file, limit, workers, show, executor)
     return Comparison([file.results[cell] for cell in wanted])

@@ -97,6 +97,13 @@ def on_cluster(address: str | None) -> dict[str, Any]:
     return {"cluster": address}
 
 
+def cluster_address(given: str | None) -> str | None:
+    """Return the address of a scheduler that may be used; none where none is given."""
+    from core.engine.config import PlainConfig
+
+    return PlainConfig(**on_cluster(given)).cluster
+
+
 def parse_settings(changes: list[str] | None) -> dict[str, Any]:
     """Return NAME=VALUE pairs as settings; values are JSON where they parse, "none" is none."""
     settings: dict[str, Any] = {}

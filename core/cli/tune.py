@@ -14,11 +14,13 @@ from core.cli.data import MappingFile, read_file
 from core.cli.encoding import Encode, encoded, remember_pictures
 from core.cli.screen import (
     DEFAULT_WORKSPACE,
+    Cluster,
     JsonFlag,
     Preset,
     Settings,
     WorkspaceFolder,
     log,
+    on_cluster,
     out,
     parse_settings,
     print_json,
@@ -66,6 +68,7 @@ def tune(
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     mapping: MappingFile = None,
     encode: Encode = None,
+    cluster: Cluster = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Search for settings that serve this data best; Ctrl-C stops, --resume goes on."""
@@ -89,7 +92,7 @@ def tune(
     if resume is not None:
         study_id = space.studies.get(resume).id
     else:
-        base = PlainConfig.preset(preset, **parse_settings(changes))
+        base = PlainConfig.preset(preset, **parse_settings(changes), **on_cluster(cluster))
         judged = tuning.available(space, fingerprint)[0] if objective == "auto" else objective
         options: dict[str, Any] = {
             "objective": judged,

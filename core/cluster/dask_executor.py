@@ -69,7 +69,7 @@ class DaskExecutor:
                 yield result
         finally:
             with suppress(*_LOST):
-                self._client.cancel(futures)
+                self._client.cancel([one for one in futures if not one.done()])
 
     def _result(self, future: Any, between: Between) -> tuple[str, Any]:
         while True:

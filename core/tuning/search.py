@@ -1,11 +1,16 @@
-"""A worker of a study: takes trials one after another until the budget is spent."""
+"""A worker of a study: takes trials one after another until the budget is spent.
 
+Where the study's settings name a cluster, its workers do that, and this process waits for them.
+"""
+
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import optuna
 from optuna.trial import TrialState
 
+from core.cluster.executors import Item, open_executor
 from core.engine.events import EpochRecord
 from core.errors import ConfigError, StopTraining, TrainingError
 from core.runs import processes as background
@@ -20,8 +25,27 @@ MAX_REPORTS = 60
 
 
 def work(workspace: Workspace, study_id: str) -> None:
-    """Work on a study in this process until its budget is spent or someone stops it."""
+    """Work on a study until its budget is spent or someone stops it."""
     row = workspace.studies.get(study_id)
+    folder, address = workspace.studies.folder(row.id), StudySettings(**row.settings).base.cluster
+    if address is None:
+        return _work_here(workspace, row)
+    with studies.worker_place(folder), open_executor(address, folder) as executor:
+        assert executor is not None
+        item = {"workspace": str(workspace.folder.absolute()), "study": row.id}
+        list(executor.map(_work_on_worker, [item] * executor.n_workers, "trials"))
+
+
+def _work_on_worker(item: Item) -> None:
+    """Task: take trials of a study until its budget is spent."""
+    workspace = Workspace(Path(item["workspace"]))
+    try:
+        _work_here(workspace, workspace.studies.get(item["study"]))
+    finally:
+        workspace.close()
+
+
+def _work_here(workspace: Workspace, row: StudyRow) -> None:
     settings = StudySettings(**row.settings)
     folder = workspace.studies.folder(row.id)
     with studies.worker_place(folder) as place:
@@ -79,7 +103,8 @@ def _run(
     values = {one.name: one.suggest(trial) for one in settings.parameters}
     watch = _Watch(study, trial)
     try:
-        trainer = PlainTrainer(settings.config(values))
+        here = {"cluster": None}  # the trial is the task
+        trainer = PlainTrainer(settings.config(values).model_copy(update=here))
         graph = judge.graph(trainer.config)
         step = -(-trainer.config.epochs // MAX_REPORTS)
         for event in trainer.epochs(judge.training, instance_graph=graph, between=watch.between):

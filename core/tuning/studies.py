@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 
+from core.errors import ConfigError
 from core.runs import processes as background
 from core.store import StudyRow, Workspace, files
 from core.store.permissions import create_private
@@ -107,6 +108,7 @@ def create_study(
     ConfigError
         The data has not what trials shall be judged by.
     """
+    _require_shared_database(workspace, settings)
     dataset = workspace.load_dataset(fingerprint)
     split(settings, dataset, read_verdicts(workspace, dataset))
     row = workspace.studies.create(fingerprint, settings.model_dump(mode="json"), name)
@@ -129,7 +131,9 @@ def launch(workspace: Workspace, study_id: str, n_workers: int | None = None) ->
     """Start child processes that work on a study until its budget is spent; resumes it too."""
     row = workspace.studies.get(study_id)
     open_optuna(workspace, row).set_user_attr("stopped", False)
-    wanted = StudySettings(**row.settings).n_workers if n_workers is None else n_workers
+    settings = StudySettings(**row.settings)
+    wanted = settings.n_workers if n_workers is None else n_workers
+    wanted = wanted if settings.base.cluster is None else 1  # waits for those on the cluster
     for _ in range(wanted - n_workers_here(workspace, row.id)):
         _spawn(workspace, row.id, threads=max(1, (os.cpu_count() or 1) // wanted))
 
@@ -290,6 +294,14 @@ def has_budget(settings: StudySettings, trials: list[Trial]) -> bool:
     enough = settings.n_trials is not None and begun >= settings.n_trials
     late = settings.timeout is not None and spent_seconds(trials) >= settings.timeout
     return not (enough or late)
+
+
+def _require_shared_database(workspace: Workspace, settings: StudySettings) -> None:
+    """Refuse trials on other machines whose results would go through a file of SQLite."""
+    is_file = workspace.database.url.get_backend_name() == "sqlite"
+    if is_file and (settings.base.cluster or "").startswith("tls://"):
+        hint = "Set PLAIN_DATABASE_URL, also for the workers; or search on this machine's cluster."
+        raise ConfigError("Trials on other machines need PostgreSQL.", "", hint)
 
 
 def _status(

@@ -8,7 +8,9 @@ import torch
 from dask_cluster import dask_cluster, kill, slow_square
 from real_runs import wait
 
-from core.bench.data import mixtures
+from core.bench.data import load_sets, mixtures
+from core.bench.quality import cross_validate
+from core.cli.screen import cluster_address
 from core.cluster.address import checked_address
 from core.cluster.executors import LocalExecutor, open_executor
 from core.cluster.progress import read_progress
@@ -21,6 +23,9 @@ from core.engine.propagation import Propagator
 from core.engine.pseudo_labels import PseudoLabels
 from core.engine.trainer import PlainTrainer
 from core.errors import ClusterUnavailable, ConfigError
+from core.store import Workspace
+from core.tuning import StudySettings, create_study, read_study
+from core.tuning.search import work
 
 
 @pytest.fixture(scope="module")
@@ -249,3 +254,42 @@ def test_a_plain_address_is_refused_as_a_setting():
         PlainConfig(cluster="tcp://10.0.0.1:8786")
     assert PlainConfig(cluster="127.0.0.1:8786").cluster == "tcp://127.0.0.1:8786"
     assert "cluster" not in str(PlainConfig(cluster="127.0.0.1:8786"))
+    with pytest.raises(ConfigError, match="unpickle"):
+        cluster_address("far.example:8786")
+
+
+# --- benchmarks and searches --------------------------------------------------------------------
+
+
+def test_folds_by_tasks_have_the_figures_of_folds_made_here(here, tmp_path):
+    made = mixtures(120, 6, 5)
+    np.savez(tmp_path / "small.npz", X=made.X, Y=made.truth)
+    (one,) = load_sets(tmp_path, ["small"])
+    config = PlainConfig(epochs=1, cluster=None)
+    whole = cross_validate(one, 1, 3, config)
+    with open_executor(here, tmp_path) as executor:
+        assert cross_validate(one, 1, 3, config, on=(executor, tmp_path)) == whole
+    assert read_progress(tmp_path).stage == "folds"
+
+
+def test_trials_on_other_machines_need_a_database_that_they_share(demo, tmp_path, monkeypatch):
+    monkeypatch.delenv("PLAIN_DATABASE_URL", raising=False)
+    space = Workspace(tmp_path)
+    fingerprint = space.add_dataset(demo, "demo")
+    settings = StudySettings(base=PlainConfig(cluster="tls://far.example:8786"))
+    with pytest.raises(ConfigError, match="PostgreSQL"):
+        create_study(space, fingerprint, settings)
+    space.close()
+
+
+def test_workers_of_a_cluster_take_the_trials_of_a_study(demo, here, tmp_path, monkeypatch):
+    monkeypatch.delenv("PLAIN_DATABASE_URL", raising=False)
+    space = Workspace(tmp_path)
+    fingerprint = space.add_dataset(demo, "demo")
+    base = PlainConfig(epochs=2, cluster=here)
+    study = create_study(space, fingerprint, StudySettings(base=base, n_trials=2, n_workers=2))
+    work(space, study.id)
+    found = read_study(space, study.id)
+    assert (found.status, len(found.finished)) == ("finished", 2)
+    assert read_progress(space.studies.folder(study.id)).stage == "trials"
+    space.close()
