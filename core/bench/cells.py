@@ -131,12 +131,21 @@ def run(
     """
     waiting = [cell for cell in cells if not file.is_done(cell, limit)]
     if executor is not None:
-        given: Item = {"folder": str(folder.absolute()), "limit": limit}
-        items = [{**given, "cell": asdict(cell)} for cell in waiting]
-        for result in executor.map(_compute_in_child, items, "cells"):
+        for result in _computed_on(executor, waiting, folder, limit):
             file.keep(result)
             progress(result)
-        return
+    else:
+        _compute_in_children(waiting, folder, file, limit, workers, progress)
+
+
+def _compute_in_children(
+    waiting: list[Cell],
+    folder: Path,
+    file: CellFile,
+    limit: float,
+    workers: int,
+    progress: Callable[[dict[str, Any]], None],
+) -> None:
     slow: set[Cell] = set()
     lock, stopped = threading.Lock(), threading.Event()
     children = [_Child(folder) for _ in range(workers)]
@@ -168,6 +177,14 @@ def run(
             for child in children:
                 child.interrupt()
             raise
+
+
+def _computed_on(
+    executor: Executor, cells: list[Cell], folder: Path, limit: float
+) -> Iterator[dict[str, Any]]:
+    given: Item = {"folder": str(folder.absolute()), "limit": limit}
+    items = [{**given, "cell": asdict(cell)} for cell in cells]
+    return executor.map(_compute_in_child, items, "cells")
 
 
 def _compute_in_child(item: Item) -> dict[str, Any]:
