@@ -11,6 +11,7 @@ elementary symmetric polynomials: exact, |S|^2 per row.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.special import gammaln
 
 Floats = npt.NDArray[np.float64]
 
-_EM_ROUNDS = 15
+_EM_ROUNDS, _TOLERANCE = 15, 1e-5
 
 _LARGEST_SET = 64
 """Candidates of an instance up to which they compete; odds to this power still fit a float."""
@@ -30,21 +31,21 @@ class _SameSize:
     """The instances with s candidates: odds, and the polynomials of all of them."""
 
     odds: Floats  # (rows, s)
-    last: Floats  # (rows, s + 1)
 
-    @classmethod
-    def of(cls, odds: Floats) -> Self:
-        *_, last = _polynomials(odds)
-        return cls(odds, last)
+    @cached_property
+    def last(self) -> Floats:
+        """The polynomials of all candidates of a row, (rows, s + 1)."""
+        *_, last = _polynomials(self.odds)
+        return last
 
     def n_true(self, weight: Floats) -> Floats:
-        """Return the distribution of the number of true candidates, (rows, s + 1)."""
-        each = self.last * weight
-        return np.asarray(each / each.sum(axis=1, keepdims=True))
+        """Return how many rows have t true candidates, in the mean, (s + 1,)."""
+        return np.asarray(weight * ((1 / (self.last @ weight)) @ self.last))
 
     def marginals(self, weight: Floats) -> Floats:
         """Return P(true) of every candidate: the logarithmic derivative of the sum by its odds."""
-        total, E = self.last @ weight, list(_polynomials(self.odds))
+        E = list(_polynomials(self.odds))
+        total = E[-1] @ weight
         after = np.tile(weight, (len(self.odds), 1))
         out = np.empty_like(self.odds)
         for k in range(self.odds.shape[1] - 1, -1, -1):
@@ -72,7 +73,7 @@ def _groups(p: Floats, size: Any) -> Iterator[tuple[int, Any, _SameSize]]:
     for s in np.unique(size):
         if 0 < s <= _LARGEST_SET:
             at = np.flatnonzero(of_cell == s).reshape(-1, s)
-            yield int(s), at, _SameSize.of(odds[at])
+            yield int(s), at, _SameSize(odds[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,21 +95,21 @@ class FalseCounts:
         p : P(true | features) of all candidates, in row-major order
         size : (n,) candidates of each instance
         """
-        from scipy.stats import binom  # slow to import
-
         groups = [(s, sets, _log_subsets(s, n_labels)) for s, _, sets in _groups(p, size)]
         n_empty = int((size == 0).sum())
-        nu = prior = binom.pmf(np.arange(n_labels + 1), n_labels, e)
+        nu = prior = _binomial(n_labels, e)
         for _ in range(_EM_ROUNDS):
             found = 0.5 * prior
             found[0] += n_empty
             for s, sets, subsets in groups:
-                n_true = sets.n_true(_scaled(np.log(nu[s::-1] + 1e-12) - subsets)[0])
-                found[: s + 1] += n_true.sum(axis=0)[::-1]
-            nu = found / found.sum()
+                weight, _ = _scaled(np.log(nu[s::-1] + 1e-12) - subsets)
+                found[: s + 1] += sets.n_true(weight)[::-1]
+            before, nu = nu, found / found.sum()
             mean = float(nu @ np.arange(len(nu)))
             if not n_false[0] <= mean <= n_false[1]:
                 nu = _with_mean(nu, min(max(mean, n_false[0]), n_false[1]))
+            if np.abs(nu - before).max() < _TOLERANCE:
+                break
         fit = float(n_empty * np.log(nu[0] + 1e-12))
         for s, sets, subsets in groups:
             weight, scale = _scaled(np.log(nu[s::-1] + 1e-12) - subsets)
@@ -132,6 +133,13 @@ def _log_subsets(s: int, n_labels: int) -> Floats:
     """Return log C(L - t, s - t) for t = 0..s."""
     t = np.arange(s + 1)
     return np.asarray(gammaln(n_labels - t + 1) - gammaln(s - t + 1) - gammaln(n_labels - s + 1))
+
+
+def _binomial(n: int, p: float) -> Floats:
+    """Return the distribution of the number of n coins that fall so with probability p."""
+    m = np.arange(n + 1)
+    log = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+    return np.asarray(np.exp(log + m * np.log(p) + (n - m) * np.log1p(-p)))
 
 
 def _scaled(log: Floats) -> tuple[Floats, float]:

@@ -65,9 +65,9 @@ class Level:
         if not offered.any() or offered.all():
             return cls(share_high=_UNSEEN if expected is None else expected[1])
         curve = OfferCurve(offered, Y_hat)
-        e, cautious, low, high, hidden = curve.floor(expected)
+        e, is_seen, low, high, hidden = curve.floor(expected)
         share, share_low, share_high = (curve.share_false(one) for one in (e, low, high))
-        if cautious == 0:
+        if not is_seen:
             e = 0.0
         else:
             counted = curve.counted(offered, Y_hat, e, hidden)

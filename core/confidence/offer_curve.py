@@ -66,6 +66,7 @@ class OfferCurve:
         self._u = np.add.reduceat(at, edges, axis=0) / self._n  # (bins, L)
         yes = np.take_along_axis(offered, order, axis=0).astype(np.float64)
         self._offered = np.add.reduceat(yes, edges, axis=0)
+        self._declined = self._n - self._offered
         least = yes[: max(int(_LEAST * n), 1)]
         error = np.sqrt(least.mean() * (1 - least.mean()) / least.size)
         self.most = float(min(least.mean() + 2 * error, 0.98 * self.frequency.mean()))
@@ -87,8 +88,8 @@ class OfferCurve:
 
     def floor(
         self, expected: tuple[float, float] | None = None
-    ) -> tuple[float, float, float, float, float]:
-        """Return e: the best, a cautious, the lowest and the highest; and tau at the best."""
+    ) -> tuple[float, bool, float, float, float]:
+        """Return e at its best, whether it is seen, its lowest and highest; and tau at the best."""
         at_none, none = self._fit(0.0, self._start, expected)
         at_best, best = self._fit(None, at_none, expected)
         e = self._e(at_best)
@@ -103,12 +104,20 @@ class OfferCurve:
                 inside, outside = (middle, outside) if found <= best + drop else (inside, middle)
             return (inside + outside) / 2
 
-        lows = [0.0 if none <= best + d else end(d, e, 0.0) for d in (_CAUTIOUS, _ALLOWED)]
-        return e, lows[0], lows[1], end(_ALLOWED, e, self.most), float(expit(at_best[-2]))
+        low = 0.0 if none <= best + _ALLOWED else end(_ALLOWED, e, 0.0)
+        high, hidden = end(_ALLOWED, e, self.most), float(expit(at_best[-2]))
+        return e, none > best + _CAUTIOUS, low, high, hidden
 
-    def at(self, e: float, hidden: float | None = None) -> "TrueCurve":
-        """Return P(true | x) at this e, and at this tau if it is known."""
+    def at(
+        self, e: float, hidden: float | None = None, like: "TrueCurve | None" = None
+    ) -> "TrueCurve":
+        """Return P(true | x) at this e, and at this tau if it is known.
+
+        `like` is the curve of another e, to begin with.
+        """
         start = self._start
+        if like is not None:
+            start[: self._L], start[self._L] = like.a, like.b
         if hidden is not None:
             start[-2] = np.log(hidden / (1 - hidden))
         theta, _ = self._fit(e, start, None, hidden=hidden is not None)
@@ -118,21 +127,23 @@ class OfferCurve:
     def counted(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
         """Return the e that whole candidate sets ask for, if it is likelier by `_ALLOWED`."""
         fits: dict[float, float] = {}
+        like = self.at(e, hidden)
 
         def best(tried: Any) -> float:
-            for one in set(map(float, tried)) - set(fits):
+            for one in sorted(set(map(float, tried)) - set(fits)):
                 beyond = _ALLOWED if one > e else 0.0
-                fits[one] = self.rows_likelihood(offered, Y_hat, one, hidden) - beyond
+                true = self.at(one, hidden, like)
+                fits[one] = self.rows_likelihood(offered, Y_hat, one, true) - beyond
             return max(fits, key=lambda one: fits[one])
 
         steps = np.linspace(e, self.most, _COUNTED + 1)
         at, half = best(steps), (steps[1] - steps[0]) / 2
         return best(np.clip([at - half, at + half], e, self.most))
 
-    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
-        """Return the log-likelihood of whole candidate sets at this e and tau."""
+    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, true: "TrueCurve") -> float:
+        """Return the log-likelihood of whole candidate sets at this e and its curve."""
         every = slice(None, None, max(offered.size // _MAX_CELLS, 1))
-        offered, true = offered[every], self.at(e, hidden)
+        offered = offered[every]
         labels = np.broadcast_to(np.arange(self._L), offered.shape)
         p = true(self.score(np.asarray(Y_hat)[every], slice(None)), labels)
         n_false = float((self.frequency - self.true_rate(e)).sum())
@@ -162,14 +173,14 @@ class OfferCurve:
         low, high = np.full(len(start), -40.0), np.full(len(start), 40.0)
         low[-3:], high[-3:] = (0.05, -9.0, -14.0), (20.0, 3.0, 6.0)
         free = np.array([True, not hidden, e is None])
-        theta = start
-        value, gradient, arrow = self._loss(theta, e, expected)
+        theta, true = start, None if e is None else self.true_rate(e)
+        value, gradient, arrow = self._loss(theta, e, expected, true)
         for _ in range(_NEWTON_STEPS):
             step = _arrow_step(gradient, arrow, free)
             before = value
             while True:
-                tried = np.clip(theta + step, low, high)
-                found = self._loss(tried, e, expected)
+                tried = np.minimum(np.maximum(theta + step, low), high)
+                found = self._loss(tried, e, expected, true)
                 if found[0] <= value or np.abs(step).max() < 1e-6:
                     break
                 step = step / 2
@@ -180,46 +191,55 @@ class OfferCurve:
         return theta, value
 
     def _loss(
-        self, theta: Floats, fixed: float | None, expected: Any
+        self, theta: Floats, fixed: float | None, expected: Any, true: Floats | None = None
     ) -> tuple[float, Floats, "_Arrow"]:
-        """Return the negative log-posterior, its gradient and its curvature."""
+        """Return the negative log-posterior, its gradient and its curvature.
+
+        `true` are the labels' rates at a fixed e.
+        """
         a, (b, t, h) = theta[: self._L], theta[self._L :]
-        tau, share = expit(t), expit(h)
-        e = float(self.most * share) if fixed is None else fixed
-        x = a + b * self._u
-        g, true = _student(x), self.true_rate(e)
+        tau, share = float(expit(t)), float(expit(h))
+        e = self.most * share if fixed is None else fixed
+        true = self.true_rate(e) if true is None else true
+        g, density = _student(a + b * self._u)
         p = tau * true + (1 - tau) * g
-        q = np.clip(e + (1 - e) * p, 1e-9, 1 - 1e-9)
-        yes, no = self._offered, self._n - self._offered
-        value = -(yes * np.log(q) + no * np.log1p(-q)).sum()
-        by_q, weight = yes / q - no / (1 - q), self._n / (q * (1 - q))
-        of_a = (1 - e) * (1 - tau) * _student_density(x)
+        q = np.minimum(np.maximum(e + (1 - e) * p, 1e-9), 1 - 1e-9)
+        value = -float(np.vdot(self._offered, np.log(q)) + np.vdot(self._declined, np.log1p(-q)))
+        weight = self._n / (q * (1 - q))
+        by_q = self._offered / q - self._declined / (1 - q)
+        of_a = (1 - e) * (1 - tau) * density
         of_e = 1 - p - tau * (1 - self.frequency) / (1 - e) * (true < self.frequency)
         # What q gains by b, t and h.
-        parts = (of_a * self._u, (1 - e) * (true - g) * tau * (1 - tau), of_e * e * (1 - share))
-        of = np.stack(parts).reshape(3, -1)
+        of = np.empty((3, *q.shape))
+        of[0], of[1] = of_a * self._u, (1 - e) * tau * (1 - tau) * (true - g)
+        of[2] = of_e * (e * (1 - share))
         off = a - a.mean()
         alpha, beta = _HIDDEN
-        value += 0.5 * (off**2).sum() / _LABEL_SD**2
+        value += 0.5 * float(off @ off) / _LABEL_SD**2
         value -= (alpha - 1) * np.log(tau) + (beta - 1) * np.log1p(-tau)
-        shared = of @ by_q.ravel()
+        flat = of.reshape(3, -1)
+        shared = flat @ by_q.ravel()
         shared[1] += (alpha - 1) * (1 - tau) - (beta - 1) * tau
         if expected is not None:
-            value -= _log_prior(self.share_false(e), expected)
-            step = 1e-6 + 1e-4 * e
-            slope = _log_prior(self.share_false(e + step), expected)
-            slope -= _log_prior(self.share_false(e), expected)
-            shared[2] += slope / step * e * (1 - share)
+            prior, slope = self._log_prior(e, expected)
+            value -= prior
+            shared[2] += slope * e * (1 - share)
         own = (by_q * of_a).sum(axis=0) - off / _LABEL_SD**2
-        weighted = of * weight.ravel()
-        corner = weighted @ of.T
+        weighted = of * weight
+        corner = weighted.reshape(3, -1) @ flat.T
         corner[1, 1] += (alpha + beta - 2) * tau * (1 - tau)
-        arrow = _Arrow(
-            (weight * of_a**2).sum(axis=0) + 1 / _LABEL_SD**2,
-            (weighted.reshape(3, *of_a.shape) * of_a).sum(axis=1),
-            corner,
-        )
+        cross = (weighted * of_a).sum(axis=1)
+        arrow = _Arrow((weight * of_a**2).sum(axis=0) + 1 / _LABEL_SD**2, cross, corner)
         return float(value), -np.concatenate([own, shared]), arrow
+
+    def _log_prior(self, e: float, expected: tuple[float, float]) -> tuple[float, float]:
+        """Return the log-prior of e, and its slope, where a person expects such a share."""
+        step = 1e-6 + 1e-4 * e
+        here, beyond = (_log_prior(self.share_false(at), expected) for at in (e, e + step))
+        return here, (beyond - here) / step
+
+
+_DIAGONAL = np.diag_indices(3)
 
 
 class _Arrow(NamedTuple):
@@ -234,9 +254,10 @@ def _arrow_step(gradient: Floats, arrow: _Arrow, free: Cells) -> Floats:
     """Return Newton's step, zero in what is not free, at most `_FAR` in the shared three."""
     own, shared = -gradient[:-3], -gradient[-3:]
     pull = arrow.cross / arrow.diagonal
-    inner = (arrow.corner - pull @ arrow.cross.T + 1e-6 * np.eye(3))[np.ix_(free, free)]
-    step = np.zeros(3)
-    step[free] = np.linalg.solve(inner, (shared - pull @ own)[free])
+    inner = arrow.corner - pull @ arrow.cross.T
+    inner[~free] = inner[:, ~free] = 0
+    inner[_DIAGONAL] += np.where(free, 1e-6, 1)
+    step = np.linalg.solve(inner, (shared - pull @ own) * free)
     step *= min(1.0, _FAR / max(float(np.abs(step).max()), 1e-9))
     return np.concatenate([own / arrow.diagonal - step @ pull, step])
 
@@ -253,7 +274,7 @@ class TrueCurve:
 
     def __call__(self, u: Floats, labels: Any) -> Floats:
         """Return P(true) of cells with these scores (`OfferCurve.score`)."""
-        g = _student(self.a[labels] + self.b * self.curve.standard(u, labels))
+        g, _ = _student(self.a[labels] + self.b * self.curve.standard(u, labels))
         return np.asarray(np.clip(self.hidden[labels] + self.shown * g, 1e-6, 1 - 1e-4))
 
 
@@ -263,10 +284,9 @@ def _log_prior(share: float, expected: tuple[float, float]) -> float:
     return float(_STRENGTH * (mean * np.log(share) + (1 - mean) * np.log1p(-share)))
 
 
-def _student(x: Floats) -> Floats:
+def _student(x: Floats) -> tuple[Floats, Floats]:
+    """Return distribution function and density of Student's t with three degrees of freedom."""
     z = x / np.sqrt(3)
-    return np.asarray(0.5 + (np.arctan(z) + z / (1 + z * z)) / np.pi)
-
-
-def _student_density(x: Floats) -> Floats:
-    return np.asarray(2 / (np.pi * np.sqrt(3)) / (1 + x * x / 3) ** 2)
+    squares = 1 + z * z
+    distribution = 0.5 + (np.arctan(z) + z / squares) / np.pi
+    return np.asarray(distribution), np.asarray(2 / (np.pi * np.sqrt(3)) / (squares * squares))

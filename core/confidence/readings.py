@@ -89,7 +89,8 @@ class Readings:
         expected : the range of the share of false candidates that a person expects
         """
         middle = float(np.median(order))
-        some = np.argsort(order, kind="stable")[:: max(len(order) // _MAX_CANDIDATES, 1)]
+        every = max(-(-len(order) // _MAX_CANDIDATES), 1)
+        some = np.argsort(order, kind="stable")[::every]
         chance, x, few = chance[:, some], order[some], slice(None, None, _FEWER)
         u = (_SHARES[1:] + _SHARES[:-1]) / 2
         prior = np.diff(betainc(*UNSEEN, _SHARES))

@@ -27,7 +27,7 @@ Matrix = npt.NDArray[np.float32]
 
 _QUICK_ROUNDS = 8
 """Rounds in which an epoch looks at the sources again; the end takes as many as it needs. Likewise
-an epoch and new targets take one reading of e, the end all of them."""
+an epoch and new targets take one reading of e, the last epoch and the end all of them."""
 
 
 class PseudoLabels:
@@ -60,6 +60,7 @@ class PseudoLabels:
             torch.as_tensor(part, device=self._device) for part in self._candidates.cells
         )
         self.level, self.level_is_due = Level(), False  # until predictions are worth it
+        self._fitted: tuple[Tensor, Level, Noise] | None = None
         self._sources = source_model(dataset.votes, held_out=config.members > 1)
 
     @property
@@ -79,7 +80,9 @@ class PseudoLabels:
         Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
         return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
 
-    def step(self, Y_hat: Tensor, Z: Tensor) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    def step(
+        self, Y_hat: Tensor, Z: Tensor, *, is_last: bool = False
+    ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
         """Return the next pseudo-labels, the confidences, and the objective's terms.
 
         Where no propagation follows the network, its own prediction is the confidence. One network
@@ -90,7 +93,7 @@ class PseudoLabels:
         if propagates:
             raw = self._propagate(Y_hat)
         if self._config.members > 1:
-            confidence = self._calibrated(Y_hat, raw, _QUICK_ROUNDS)
+            confidence = self._calibrated(Y_hat, raw, None if is_last else _QUICK_ROUNDS)
         else:
             own = Y_hat * self._Y
             confidence = self._propagator.confidence(raw, self._Y) if propagates else own
@@ -122,8 +125,10 @@ class PseudoLabels:
             self.level = Level.fit(Y.offered, predictions, self._config.expected_false)
             self.level_is_due = False
         level = self.level if rounds is None and not targets else self.level.one_reading
-        noise = Noise.fit(Y, predictions, level)
-        found = noise.of_cells(Y, Z, predictions, eta, targets=targets)
+        if self._fitted is None or self._fitted[0] is not Y_hat or self._fitted[1] != level:
+            # Kept, for new targets and the end of a run ask again about an epoch's predictions.
+            self._fitted = Y_hat, level, Noise.fit(Y, predictions, level)
+        found = self._fitted[2].of_cells(Y, Z, predictions, eta, targets=targets)
         values = torch.as_tensor(found, dtype=torch.float32, device=self._device)
         return torch.zeros_like(self._Y).index_put_(self._cells, values)
 

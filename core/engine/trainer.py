@@ -203,7 +203,9 @@ class PlainTrainer:
         self._Y_hat = Y_hat
         # The last predictions of candidates; later ones are of confidences.
         self._propagation.level_is_due |= epoch == self._renewals[0]
-        self._Z, self._confidence, objective = self._propagation.step(Y_hat, self._Z)
+        is_last = epoch == self.config.epochs
+        found = self._propagation.step(Y_hat, self._Z, is_last=is_last)
+        self._Z, self._confidence, objective = found
         loss = self._learner.loss(self._Y_hat)
         clock.append(perf_counter())
         self._epoch = epoch

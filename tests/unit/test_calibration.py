@@ -4,6 +4,7 @@ from math import comb
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import binom
 
 from core.confidence.calibration import (
     _Decisions,
@@ -12,7 +13,7 @@ from core.confidence.calibration import (
     expected_calibration_error,
     reliability,
 )
-from core.confidence.counts import _count_weight, _SameSize
+from core.confidence.counts import _binomial, _count_weight, _SameSize
 from core.confidence.noise_model import Noise
 from core.data.noise import uniform_candidates
 from core.engine.metrics import disambiguation_metrics
@@ -45,8 +46,12 @@ def test_the_count_model_equals_enumeration_of_all_label_sets():
         t = sum(T)
         weight = np.prod(np.where(T, p, 1 - p)) * nu[4 - t] / comb(n_labels - t, 4 - t)
         total, exact = total + weight, exact + weight * np.array(T)
-    found = _SameSize.of((p / (1 - p))[None]).marginals(_count_weight(nu, 4, n_labels))
+    found = _SameSize((p / (1 - p))[None]).marginals(_count_weight(nu, 4, n_labels))
     assert found[0] == pytest.approx(exact / total, rel=1e-9)
+
+
+def test_false_candidates_by_chance_alone_are_binomial():
+    assert _binomial(9, 0.3) == pytest.approx(binom.pmf(np.arange(10), 9, 0.3))
 
 
 def test_how_many_labels_are_false_is_learned_and_used():

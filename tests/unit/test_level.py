@@ -67,6 +67,15 @@ def test_the_few_cells_in_which_rare_labels_are_true_are_told_apart():
     assert found[p < 0.02].mean() < 0.02
 
 
+def test_a_curve_is_the_same_wherever_its_fit_begins():
+    _, candidates, seen = world(0.2)
+    curve = OfferCurve(candidates, seen)
+    labels = np.broadcast_to(np.arange(8), seen.shape)
+    u = curve.score(seen, slice(None))
+    alone, after = curve.at(0.05, 0.03), curve.at(0.05, 0.03, like=curve.at(0.01, 0.03))
+    assert after(u, labels) == pytest.approx(alone(u, labels), abs=0.01)
+
+
 def test_what_is_expected_is_a_prior_and_not_a_fact():
     _, candidates, seen = world(0.2)
     none, few, most = (Level.fit(candidates, seen, one) for one in (None, 0.02, 0.8))

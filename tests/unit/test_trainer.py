@@ -113,6 +113,15 @@ def test_sparse_features_train_like_dense_ones(demo):
     assert np.allclose(one.predictions, two.predictions, atol=1e-3)
 
 
+def test_the_last_epoch_is_calibrated_as_the_end_is(demo):
+    trainer, at_epochs = PlainTrainer(PlainConfig.preset("studio", epochs=4)), []
+    for event in trainer.epochs(demo):
+        if event.kind == "epoch":
+            at_epochs.append(trainer.confidences)
+    assert np.array_equal(at_epochs[-1], trainer.confidences)
+    assert not np.array_equal(at_epochs[-2], trainer.confidences)
+
+
 def test_stopping_early_keeps_what_was_learned(demo):
     trainer = PlainTrainer(PlainConfig(epochs=50))
     for event in trainer.epochs(demo):
