@@ -57,6 +57,9 @@ AUDIT_SIZE = 30
 AUDIT_SHARE = 0.1
 """Of the questions after the first lap that are random."""
 
+REPEAT = "again"
+"""The reason of a question about an instance that the person has answered before."""
+
 
 @dataclass(frozen=True)
 class Question:
@@ -71,6 +74,13 @@ class Question:
     promise: float
     reason: str
     sampled: bool = False
+
+    def is_blind(self, is_random_blind: bool = True) -> bool:
+        """Tell whether confidences and proposals are kept from the person until the answer.
+
+        What comes back always is; random cells are unless the person wants to see.
+        """
+        return self.reason == REPEAT or (self.sampled and is_random_blind)
 
 
 def is_settled(confidences: npt.NDArray[Any]) -> Cells:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from core.review.audit import auto_resolve
 from core.review.load import make_reviewer
-from core.review.queue import Order, State, is_settled
+from core.review.queue import Order, State, audit_cells, is_settled
 from core.review.reviewer import Reviewer
 from core.runs.results import RunResults
 from core.store import Decision, DecisionsNow, Workspace
@@ -87,6 +87,12 @@ class ReviewState(Generic[Results]):
             n_open=self.n_open,
             annotators=self.now.n_by_annotator,
         )
+
+    def audit_progress(self, now: DecisionsNow) -> tuple[int, int]:
+        """Return how many cells of the audit hold a decision now, and how many it has."""
+        cells, dataset = np.argwhere(audit_cells(self.reviewer)), self.results.dataset
+        n = sum((dataset.ids[i], dataset.label_names[j]) in now.latest for i, j in cells)
+        return n, len(cells)
 
     def recent(self, annotator: str, limit: int = 500) -> list[Decision]:
         """Return one person's decisions that hold, the newest first."""

@@ -3,25 +3,18 @@
 The desk is `widgets/desk/desk.js`; its requests come in through `plain_app.server.routes`.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
-
 from core.errors import PlainError
-from core.review import ORDERS, STATES, Question
-from core.review.agreement import may_repeat
-from core.review.queue import audit_cells
+from core.review import ORDERS, STATES
+from core.review.assignment import Assignment, answer_times
 from core.review.session import Query
 from core.store import Decision
-from core.store.schema import stamp
 from plain_app.server.tokens import Claims
 from plain_app.services import explore
-from plain_app.services.desk_items import AGAIN, Asked, make_item, make_page
+from plain_app.services.desk_items import Asked, make_item, make_page
 from plain_app.services.explore import Explored
-from plain_app.services.review import State, overlap_share, run_review
+from plain_app.services.review import overlap_share, run_review, selected
 from plain_app.services.workspace import current_decisions, workspace
 
 AHEAD = 30
@@ -33,8 +26,6 @@ TILES = 24
 MAX_DECISIONS = 200  # in one request
 MAX_UID = 100
 MAX_LISTED = 12
-AGAIN_AT = 4
-"""Where in the queue an instance comes back: nobody sees it begin anew with it."""
 
 
 def save(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
@@ -64,20 +55,9 @@ def _decision(results: Explored, claims: Claims, sent: Any) -> Decision:
     _located(results, sent)
     given = {name: sent[name] for name in (*names, "batch") if sent.get(name) is not None}
     about = {"fingerprint": claims.fingerprint, "run_id": claims.run_id}
-    times = _times(results.run.created, sent.get("age"))
+    age = sent.get("age")
+    times = answer_times(results.run.created, age if isinstance(age, int | float) else 0)
     return Decision(**given, **about, **times, annotator=claims.annotator)
-
-
-def _times(earliest: str, age: Any) -> dict[str, str]:
-    """Return when an answer was given, by how long the browser kept it, and when it came.
-
-    Browsers' clocks are not trusted, only that they go on; no answer is older than its run.
-    """
-    now = datetime.now(UTC)
-    oldest = (now - datetime.fromisoformat(earliest)).total_seconds()
-    kept = age if isinstance(age, int | float) else 0
-    made = now - timedelta(seconds=max(0, min(kept, oldest)))
-    return {"time": stamp(made), "received": stamp(now)}
 
 
 def _located(results: Explored, sent: dict[str, Any]) -> tuple[int, int]:
@@ -95,22 +75,17 @@ def questions(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     results = explore.explored(claims.run_id)
     asked = _asked(results, claims, body)
     dropped = [name for name in _strings(body.get("dropped")) if name in results.row_of]
-    gone = sorted(set(dropped) - set(asked.have))
+    gone = sorted(set(dropped) - set(asked.assignment.held))
     workspace().lanes.release(claims.fingerprint, claims.annotator, gone)
-    held = _claim(claims, asked.have, len(asked.have))
+    lost = asked.assignment.lost()
     make = _pages if body.get("mode") == "same" else _single
-    items, n_elsewhere = make(asked)
+    items, n_elsewhere = make(claims.run_id, asked)
     return {
         "items": items,
-        "lost": [] if asked.is_audit else sorted(set(asked.have) - set(held)),
+        "lost": lost,
         "elsewhere": n_elsewhere,
         "progress": progress(claims, body),
     }
-
-
-def _claim(claims: Claims, names: Sequence[str], count: int, overlap: float = 0.0) -> list[str]:
-    fingerprint, annotator = claims.fingerprint, claims.annotator
-    return workspace().lanes.claim(fingerprint, annotator, names, count, overlap=overlap)
 
 
 def _text(value: Any) -> str:
@@ -134,94 +109,23 @@ def _asked(results: Explored, claims: Claims, body: dict[str, Any]) -> Asked:
     have = [name for name in _strings(body.get("have")) if name in results.row_of]
     columns = body.get("columns")
     shown = None if columns is None else _strings(columns)
-    now, is_random_blind = current_decisions(claims.fingerprint), not body.get("show_random")
-    return Asked(claims, query, have, shown, now, is_random_blind)
+    now = current_decisions(claims.fingerprint)
+    part = Assignment(workspace(), claims.fingerprint, claims.annotator, query, have, now)
+    return Asked(part, shown, not body.get("show_random"))
 
 
-def _single(asked: Asked) -> tuple[list[dict[str, Any]], int]:
-    """Return one question per instance, leased to this annotator; and how many others have."""
-    overlap, claims = overlap_share(), asked.claims
-    ranking = run_review(claims.run_id).ranking(asked.query)
-    found = ranking.state
-    first = _second_opinions(found, asked, overlap)
-    while True:
-        limit, is_whole = ranking.limit, ranking.is_whole
-        drawn = {found.results.dataset.ids[one.row]: one for one in first}
-        for one in ranking.questions:
-            cells = [at for at in one.cells if not asked.is_answered_since(found, one.row, at)]
-            if cells:
-                name = found.results.dataset.ids[one.row]
-                drawn.setdefault(name, replace(one, cells=cells))
-        for name in asked.have:
-            drawn.pop(name, None)
-        mine = _claim(claims, list(drawn), AHEAD, overlap)
-        if asked.is_audit:  # thirty cells are few: nobody waits for what lies on another's desk
-            mine = list(drawn)
-        if len(mine) == AHEAD or is_whole:
-            break
-        ranking.extend(limit)  # others hold much of what was drawn
-    items = [make_item(found, drawn[name], asked) for name in mine]
-    if again := _asked_again(found, asked):
-        items.insert(AGAIN_AT, make_item(found, again, asked))
-    return items, len(drawn) - len(mine)
+def _single(run_id: str, asked: Asked) -> tuple[list[dict[str, Any]], int]:
+    """Return one item per instance, and how many others have."""
+    ranking = run_review(run_id).ranking(asked.assignment.query)
+    found, n_elsewhere = asked.assignment.questions(ranking, AHEAD, overlap_share())
+    return [make_item(ranking.state, one, asked) for one in found], n_elsewhere
 
 
-def _asked_again(found: State, asked: Asked) -> Question | None:
-    """Return an instance that is due to come back to this person, blind; mostly none."""
-    query = asked.query
-    if query.states is not None or query.selection or query.order in ("thirty", "contradictions"):
-        return None
-    made = sorted(asked.own.values(), key=lambda one: one.id or 0)
-    repeated = asked.now.repeated.get(asked.claims.annotator, frozenset())
-    names = [one for one in may_repeat(made, repeated) if one in found.results.row_of]
-    if not names or set(names) & set(asked.have):  # or one is on the desk already
-        return None
-    name = names[int(np.random.default_rng(len(repeated)).integers(len(names)))]
-    clear = [one for one in made if one.instance_id == name and one.verdict in ("keep", "reject")]
-    labels = [found.results.label_of[one.label] for one in clear if not one.adjudicates]
-    return Question(found.results.row_of[name], labels, 0.0, AGAIN) if labels else None
-
-
-def _second_opinions(found: State, asked: Asked, overlap: float) -> list[Question]:
-    """Ask some of what others were asked, without saying what they answered."""
-    if not overlap or asked.query.states is not None:
-        return []
-    results, claims, questions = found.results, asked.claims, list[Question]()
-    for name in workspace().lanes.second_opinions(claims.fingerprint, claims.annotator, overlap):
-        row = results.row_of.get(name)
-        if row is None or name in asked.have or len(questions) == AHEAD // 5:
-            continue
-        made = workspace().decisions.history(claims.fingerprint, name)
-        labels = dict.fromkeys(results.label_of[one.label] for one in made)
-        questions.append(Question(row, list(labels), 0.0, "second opinion", False))
-    return questions
-
-
-def _pages(asked: Asked) -> tuple[list[dict[str, Any]], int]:
-    """Return pages of one label and near instances, for the labels with most open cells."""
-    found, query = run_review(asked.claims.run_id).state.get(), asked.query
-    reviewer, results = found.reviewer, found.results
-    is_open = reviewer.offered & (reviewer.states() == STATES.index("open"))
-    taken = {results.row_of[name] for name in asked.have}
-    is_open[list(taken)] = False
-    labels = query.labels or [int(at) for at in np.argsort(-is_open.sum(axis=0), kind="stable")]
-    chosen = query.rows(found)
-    among = None if chosen is None else set(chosen)
-    pages, elsewhere = [], 0
-    for label in [one for one in labels if is_open[:, one].any()][:3]:
-        names = [
-            results.dataset.ids[row]
-            for row in reviewer.same_question(label, size=20 * TILES)
-            if row not in taken
-            and (among is None or row in among)
-            and not asked.is_answered_since(found, row, label)
-        ]
-        mine = _claim(asked.claims, names, TILES)
-        elsewhere += len(names) - len(mine)
-        if mine:
-            taken |= {results.row_of[name] for name in mine}
-            pages.append(make_page(found, label, mine, asked))
-    return pages, elsewhere
+def _pages(run_id: str, asked: Asked) -> tuple[list[dict[str, Any]], int]:
+    """Return pages of one label and near instances, and how many others have."""
+    state, part = run_review(run_id).state.get(), asked.assignment
+    found, n_elsewhere = part.pages(state, TILES, selected(part.query))
+    return [make_page(state, label, names, asked) for label, names in found], n_elsewhere
 
 
 def progress(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
@@ -237,10 +141,8 @@ def progress(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     share = 1 - found.n_open / max(len(found.results.cells[0]), 1)
     text = f"{whose} settled {found.n_settled:,} more · {found.n_open:,} open"
     if body.get("order") == "thirty":
-        cells = np.argwhere(audit_cells(found.reviewer))
-        latest, dataset = current_decisions(claims.fingerprint).latest, found.results.dataset
-        n = sum((dataset.ids[i], dataset.label_names[j]) in latest for i, j in cells)
-        text, share = f"Audit: {n} of {len(cells)} · blind", n / max(len(cells), 1)
+        n, n_cells = found.audit_progress(current_decisions(claims.fingerprint))
+        text, share = f"Audit: {n} of {n_cells} · blind", n / max(n_cells, 1)
     return {"text": text, "share": round(share, 4), "decided": n_all, "settled": found.n_settled}
 
 

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.review import Question
-from core.review.session import Query
-from core.store import Decision, DecisionsNow
-from plain_app.server.tokens import Claims
+from core.review.assignment import Assignment
+from core.review.queue import REPEAT
 from plain_app.services import explore, sources
 from plain_app.services.explore import Explored
 from plain_app.services.review import State
@@ -20,14 +19,11 @@ NEIGHBOURS = 6
 POINTS = 24  # of a sparkline
 MAX_TEXT = 2000
 
-AGAIN = "again"
-"""Why an instance that a person has answered is asked once more."""
-
 REASONS = {
     "first lap": "drawn at random, for the estimates",
     "audit": "drawn at random, for the estimates",
     "thirty": "audit, drawn at random",
-    AGAIN: "",  # whoever is told would try to remember
+    REPEAT: "",  # whoever is told would try to remember
     "worth": "",
     "false_first": "likely false",
     "doubtful": "doubtful",
@@ -40,41 +36,18 @@ REASONS = {
 
 
 class Asked(NamedTuple):
-    """What one desk wants, and what is known now."""
+    """What one desk wants."""
 
-    claims: Claims
-    query: Query
-    have: list[str]  # instances on the desk
+    assignment: Assignment
     columns: list[str] | None  # to be shown; none for all
-    now: DecisionsNow
     is_random_blind: bool = True  # random cells are asked before anything is shown of them
-
-    def is_answered_since(self, found: State, row: int, label: int) -> bool:
-        """Tell whether a cell was decided, or undone, after this board was made."""
-        dataset = found.results.dataset
-        cell = (dataset.ids[row], dataset.label_names[label])
-        return self.now.latest.get(cell) is not found.now.latest.get(cell)
-
-    @property
-    def is_audit(self) -> bool:
-        """Whether the thirty cells of an audit are asked."""
-        return self.query.order == "thirty"
-
-    @property
-    def own(self) -> dict[tuple[str, str], Decision]:
-        """What this annotator decided and stands."""
-        return self.now.by_annotator.get(self.claims.annotator, {})
-
-    def verdict(self, cell: tuple[str, str]) -> str | None:
-        """Return what this annotator decided of a cell."""
-        return self.own[cell].verdict if cell in self.own else None
 
 
 def make_item(found: State, question: Question, asked: Asked) -> dict[str, Any]:
     """Return one instance with its candidates, those that are asked first."""
     results, row = found.results, question.row
     name, offered = results.dataset.ids[row], np.flatnonzero(results.dataset.candidates[row])
-    blind = question.reason == AGAIN or (question.sampled and asked.is_random_blind)
+    blind = question.is_blind(asked.is_random_blind)
     others = [int(at) for at in offered if at not in question.cells]
     if not blind:  # their order would tell
         others.sort(key=lambda at: -found.reviewer.confidences[row, at])
@@ -104,7 +77,7 @@ def _cell(found: State, row: int, at: int, asked: Asked) -> dict[str, Any]:
         "name": found.names[at],
         "confidence": round(float(found.reviewer.confidences[row, at]), 4),
         "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
-        "decided": asked.verdict((name, label)),
+        "decided": asked.assignment.verdict((name, label)),
         "offered": _offered(found.results, row, at),
     }
 
@@ -117,9 +90,9 @@ def _asked_how(found: State, question: Question, at: int, asked: Asked) -> dict[
         "sampled": question.sampled and is_asked,
         "history": _history(found.results, question.row, at),
     }
-    if question.reason == AGAIN and is_asked:
+    if question.reason == REPEAT and is_asked:
         dataset = found.results.dataset
-        before = asked.own.get((dataset.ids[question.row], dataset.label_names[at]))
+        before = asked.assignment.own.get((dataset.ids[question.row], dataset.label_names[at]))
         if before is not None:  # a random cell stays one
             how |= {"decided": None, "before": before.verdict, "sampled": before.sampled}
     return how

@@ -8,7 +8,6 @@ Selections are lists of instances that another page hands to Review; their key g
 address, so a reload or a second tab opens the same.
 """
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
@@ -18,6 +17,7 @@ import pandas as pd
 import streamlit as st
 
 from core import tuning
+from core.review.assignment import Ranking
 from core.review.session import Progress, Query, ReviewState, recent_decisions
 from core.store import Decision, review_files
 from plain_app.services import explore
@@ -27,38 +27,7 @@ from plain_app.services.workspace import current_decisions, workspace
 
 SPARE = 600  # questions ranked beside those on desks: enough for twenty people who sit down at once
 
-
 State = ReviewState[Explored]
-
-
-class Ranking:
-    """What to ask in a review, best first; shared, so some may have been answered since."""
-
-    def __init__(self, state: State, query: Query, limit: int) -> None:
-        self.state, self._query = state, query
-        self._extending = threading.Lock()
-        self._rank(limit)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether there is nothing more to ask than `questions`."""
-        return len(self.questions) < self.limit
-
-    def extend(self, limit: int) -> None:
-        """Have more questions than this limit gave, unless somebody saw to it meanwhile."""
-        with self._extending:
-            if self.limit <= limit:
-                self._rank(4 * limit)
-
-    def _rank(self, limit: int) -> None:
-        order, labels, states, *_ = self._query
-        chosen = selection(self._query.selection) if self._query.selection else ()
-        rows = self._query.rows(self.state, chosen)
-        ask, source = self.state.reviewer.questions, self._query.source or None
-        self.questions = ask(
-            order, labels=labels, rows=rows, states=states, source=source, limit=limit
-        )
-        self.limit = limit
 
 
 class RunReview:
@@ -70,18 +39,18 @@ class RunReview:
         self.ranking_thread = ThreadPoolExecutor(1)  # one ranking at a time, whatever is asked
         self._rankings = lru_cache(maxsize=32)(self._shared_ranking)
 
-    def ranking(self, query: Query) -> Ranking:
+    def ranking(self, query: Query) -> Ranking[Explored]:
         """Return the questions for everyone who asks for these."""
         return self._rankings(query).get()
 
-    def _shared_ranking(self, query: Query) -> Shared[Ranking]:
+    def _shared_ranking(self, query: Query) -> Shared[Ranking[Explored]]:
         return Shared(partial(self._rank, query), self.ranking_thread)
 
-    def _rank(self, query: Query) -> Ranking:
+    def _rank(self, query: Query) -> Ranking[Explored]:
         """Rank so many questions that there are some left when everyone has theirs."""
         state = self.state.get()
         n_held = workspace().lanes.count(state.results.run.fingerprint)
-        return Ranking(state, query, SPARE + n_held)
+        return Ranking(state, query, selected(query), SPARE + n_held)
 
     def _follow(self) -> State:
         """Let the session follow the decisions and names in the store."""
@@ -154,6 +123,11 @@ def set_overlap(share: float) -> None:
 def open_selection(ids: Sequence[str]) -> str:
     """Keep a list of instances in the workspace; link to Review with `?selection=<the key>`."""
     return review_files.write_selection(workspace().folder, ids)
+
+
+def selected(query: Query) -> list[str]:
+    """Return the instances of a query's selection; none where it has none."""
+    return selection(query.selection) if query.selection else []
 
 
 def selection(key: str) -> list[str]:

@@ -391,6 +391,14 @@ def test_what_a_desk_drops_is_free_for_others_unless_it_was_answered(space, clai
     assert not held & free
 
 
+def test_same_question_asks_only_about_the_selection(space, claims, demo):
+    few = [*demo.ids[:40]]
+    body = {"mode": "same", "selection": review.open_selection(few)}
+    pages = desk.questions(claims, body)["items"]
+    assert pages
+    assert {name for page in pages for name in page["ids"]} <= set(few)
+
+
 def test_agreement_is_right_to_the_digit(space, claims):
     cells = [(one, 0) for one in desk.questions(claims, {"order": "audit"})["items"][:4]]
     for who, verdicts in (("ann", "kkrr"), ("bob", "krrr")):
