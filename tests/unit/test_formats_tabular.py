@@ -30,7 +30,15 @@ from core.errors import DatasetError, ExportError, PlainError
 from core.formats import ColumnMapping, ReadResult
 
 KINDS = ("csv", "tsv", "parquet", "jsonl", "json")
-SMALL_SETS = ("birds", "emotions", "image", "mirflickr-5000", "medical")
+SMALL_SETS = (
+    "made-dense",
+    "made-sparse",
+    "birds",
+    "emotions",
+    "image",
+    "mirflickr-5000",
+    "medical",
+)
 
 each_kind = pytest.mark.parametrize("kind", KINDS)
 odd = settings(
