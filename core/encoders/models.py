@@ -33,7 +33,7 @@ class OnnxEncoder:
 
         try:
             session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime raises types of its own for each fault
+        except Exception as error:  # one call; its types, a dozen, have no public common base
             raise PlainError("This ONNX file cannot be used.", str(error)[:300]) from None
         inputs = session.get_inputs()
         shape = inputs[0].shape if len(inputs) == 1 else []

@@ -14,7 +14,14 @@ import torch
 from torch import Tensor
 
 from core.engine.config import PlainConfig
-from core.engine.network import LOSSES, Between, Rows, hidden_sizes, one_thread_if_small
+from core.engine.network import (
+    LOSSES,
+    Between,
+    Rows,
+    hidden_sizes,
+    one_thread_if_small,
+    restored_on_error,
+)
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """AdamW's state, which a checkpoint keeps."""
@@ -68,12 +75,8 @@ class Ensemble:
 
     def train_epoch(self, features: Rows, Z: Tensor, between: Between = None) -> None:
         """Take one pass of steps toward Z; if `between` raises, all is as before the epoch."""
-        before = self.state()
-        try:
+        with restored_on_error(self):
             self._train_epoch(features, Z, between)
-        except BaseException:
-            self.restore(before)
-            raise
 
     def held_out(self, features: Rows) -> Tensor:
         """Return what the network that never saw it says of each instance, n x L."""

@@ -249,12 +249,8 @@ class Network:
 
         `between` is called before every batch. If it raises, the network is as before the epoch.
         """
-        before = self.state()
-        try:
+        with restored_on_error(self):
             self._train_epoch(features, Z, between)
-        except BaseException:
-            self.restore(before)
-            raise
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that training changes."""
@@ -336,6 +332,24 @@ def _pausing(batches: Batches, between: Callable[[], None]) -> Batches:
     for batch in batches:
         between()
         yield batch
+
+
+class Restorable(Protocol):
+    """What can go back to an earlier state."""
+
+    def state(self) -> dict[str, Tensor]: ...
+    def restore(self, state: Mapping[str, Tensor]) -> None: ...
+
+
+@contextmanager
+def restored_on_error(trained: Restorable) -> Iterator[None]:
+    """Have it as before the block if that raises, or is stopped."""
+    before = trained.state()
+    try:
+        yield
+    except BaseException:
+        trained.restore(before)
+        raise
 
 
 @contextmanager

@@ -6,17 +6,26 @@ before the claim was checked: a process that slept must not write over its succe
 """
 
 import os
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic, sleep
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from core.data.dataset import CandidateDataset
 from core.engine.events import EpochRecord, Event, RunEnded
-from core.errors import DatabaseUnreachable, StoreError
+from core.errors import (
+    ClaimLost,
+    DatabaseUnreachable,
+    PlainError,
+    RunEndedError,
+    StoreError,
+    StoreUnavailable,
+)
 from core.failpoints import failpoint
 from core.runs.results import write_results
 from core.store import RunRow, RunState, Workspace, files
@@ -29,6 +38,9 @@ MAX_BYTES = 256 * 2**20
 
 DATABASE_SECONDS = 3600.0
 """How long a run waits for its database; then its process ends, and it can be resumed."""
+
+INTERRUPTIONS = (StoreUnavailable, ClaimLost, RunEndedError, OSError)
+"""What ends the process, but not the run: it is resumed when the cause is gone."""
 
 T = TypeVar("T")
 
@@ -46,7 +58,7 @@ def retrying(call: Callable[[], T]) -> T:
 
 
 class Recorder:
-    """Records one claimed run."""
+    """Records one claimed run; used as a context, also that it failed, and why."""
 
     def __init__(self, workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> None:
         self._runs, self._run = workspace.runs, run
@@ -98,8 +110,22 @@ class Recorder:
             last = retrying(lambda: self._runs.last_seq(run.id))
             self._finish(RunState.FAILED, message, (last + 1, event))
 
-    def close(self) -> None:
-        self._history.close()
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if isinstance(error, Exception) and not isinstance(error, INTERRUPTIONS):
+                traceback.print_exception(error)
+                is_ours = isinstance(error, PlainError)
+                self.fail(str(error) if is_ours else f"{type(error).__name__}: {error}")
+        finally:
+            self._history.close()
 
     def _finish(self, state: RunState, error: str | None, last: tuple[int, Event]) -> None:
         claim = self._run.claim

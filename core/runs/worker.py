@@ -9,7 +9,6 @@ repeats what came after its checkpoint and ends bit for bit as if it had not bee
 
 import subprocess
 import threading
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -29,7 +28,6 @@ from core.errors import (
     RunEndedError,
     StopTraining,
     StoreError,
-    StoreUnavailable,
 )
 from core.failpoints import failpoint
 from core.methods import NEEDS_VERIFIED, OF_RUNS
@@ -237,7 +235,7 @@ def _train(
     trainer = PlainTrainer(run.config, folder=folder)
     instances, labels = read_graphs(folder)
     start = _start_values(workspace, run, dataset)
-    try:
+    with record:
         events = trainer.epochs(
             dataset,
             instance_graph=instances,
@@ -256,15 +254,6 @@ def _train(
             else:
                 record.add(event, trainer)
             on_event(event)
-    except _INTERRUPTIONS:
-        raise
-    except Exception as error:
-        traceback.print_exc()
-        is_ours = isinstance(error, PlainError)
-        record.fail(str(error) if is_ours else f"{type(error).__name__}: {error}")
-        raise
-    finally:
-        record.close()
 
 
 def _start_values(workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> dict[str, Any]:
@@ -276,10 +265,6 @@ def _start_values(workspace: Workspace, run: RunRow, dataset: CandidateDataset) 
         return {"targets": mean_predictions(workspace, run)}
     reviewed = workspace.runs.folder(run.id) / "review.npz"
     return files.read_arrays(reviewed) if reviewed.exists() else {}
-
-
-_INTERRUPTIONS = (StoreUnavailable, ClaimLost, RunEndedError, OSError)
-"""What ends the process, but not the run: it is resumed when the cause is gone."""
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 from scipy.interpolate import griddata
+from scipy.spatial import QhullError
 
 from core.tuning import Parameter, Study, Trial
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
@@ -246,7 +247,7 @@ def contour_points(study: Study, x: str, y: str, size: int = 40) -> ContourPoint
         try:
             found = griddata(where, points.values, tuple(mesh), rescale=True)
             grid = [[None if cell != cell else float(cell) for cell in row] for row in found]
-        except Exception:  # all trials on one line: Qhull says so in an error of its own
+        except QhullError:  # all trials on one line
             grid = []
     return ContourPoints(a, b, points.numbers, points.values, list(grid_x), list(grid_y), grid)
 

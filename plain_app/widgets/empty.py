@@ -6,6 +6,13 @@ from core.store import RunRow
 from plain_app.services import runs
 from plain_app.widgets.links import DATA, TRAIN
 
+NO_RESULTS = {
+    "interrupted": "This run was interrupted. Resume or stop it in Train.",
+    "failed": "This run failed. Start another in Train.",
+    "empty": "This run was stopped before its first epoch ended.",
+}
+"""Why a run without results has none, by its situation (`services.explore.situation`)."""
+
 
 def empty_state(
     title: str, text: str, *, page: str | None = None, link: str = "", found: str = ""

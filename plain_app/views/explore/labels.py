@@ -146,18 +146,9 @@ def _rules(results: Explored) -> None:
         }
     )
     share = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
-    st.dataframe(
-        table,
-        hide_index=True,
-        row_height=ROW,
-        height=320,
-        column_config={
-            "doubtful": share,
-            "otherwise": st.column_config.NumberColumn("overall", format="%.0f %%"),
-        },
-        key="explore.rules",
-        alt="Pairs of labels where one makes the other doubtful",
-    )
+    overall = st.column_config.NumberColumn("overall", format="%.0f %%")
+    about = "Pairs of labels where one makes the other doubtful"
+    _draw_pairs(table, "explore.rules", about, {"doubtful": share, "otherwise": overall})
 
 
 def _changes(results: Explored) -> None:
@@ -178,16 +169,23 @@ def _changes(results: Explored) -> None:
     )
     st.markdown("**Edges that cleaning changes most**")
     number = st.column_config.NumberColumn(format="%.3f")
+    columns = {
+        "candidates": number,
+        "resolved": number,
+        "change": st.column_config.NumberColumn(format="%+.3f"),
+    }
+    about = "Pairs of labels that cleaning changes most"
+    _draw_pairs(table, "explore.changes", about, columns)
+
+
+def _draw_pairs(table: pd.DataFrame, key: str, about: str, columns: dict[str, Any]) -> None:
+    """Draw a table of pairs of labels."""
     st.dataframe(
         table,
         hide_index=True,
         row_height=ROW,
         height=320,
-        column_config={
-            "candidates": number,
-            "resolved": number,
-            "change": st.column_config.NumberColumn(format="%+.3f"),
-        },
-        key="explore.changes",
-        alt="Pairs of labels that cleaning changes most",
+        column_config=columns,
+        key=key,
+        alt=about,
     )

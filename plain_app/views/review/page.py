@@ -18,7 +18,7 @@ from plain_app.services.workspace import list_annotators
 from plain_app.views.review.parts import PARTS
 from plain_app.widgets.audit import NO_FILTERS, ORDER, draw_audit, draw_habits
 from plain_app.widgets.desk import review_desk
-from plain_app.widgets.empty import draw_lost, empty_state
+from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.errors import error_guard
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
@@ -62,9 +62,7 @@ def _draw_nothing(situation: str, fingerprint: str | None, run: RunRow | None) -
         "no run": "A run has to end first: it says which candidates are doubtful.",
         "live": "This run is still at work. Questions come when it has ended.",
         "working": "This run is still at work. Questions come when it has ended.",
-        "interrupted": "This run was interrupted. Resume or stop it in Train.",
-        "failed": "This run failed. Start another in Train.",
-        "empty": "This run was stopped before its first epoch ended.",
+        **NO_RESULTS,
     }
     page, link = (TRAIN, "Go to Train") if fingerprint else (DATA, "Go to Data")
     return empty_state("Nothing to review yet", texts[situation], page=page, link=link)

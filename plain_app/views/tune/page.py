@@ -4,7 +4,7 @@ from plain_app import state
 from plain_app.services import explore
 from plain_app.views.tune.lens import draw_lens
 from plain_app.views.tune.search import draw_search
-from plain_app.widgets.empty import draw_lost, empty_state
+from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
 
@@ -32,9 +32,7 @@ def _draw_lens(run_id: str | None) -> None:
         "no run": "The lens looks at a run's predictions. Choose a run, or train one.",
         "working": "This run is still at work. The lens opens when it has ended.",
         "live": "This run is still at work. The lens opens when it has ended.",
-        "interrupted": "This run was interrupted. Resume or stop it in Train.",
-        "failed": "This run failed. Start another in Train.",
-        "empty": "This run was stopped before its first epoch ended.",
+        **NO_RESULTS,
     }
     return empty_state("No lens yet", texts[situation], page=TRAIN, link="Go to Train")
 
