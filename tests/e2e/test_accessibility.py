@@ -1,6 +1,9 @@
-"""Every page by axe-core, light and dark, and by keyboard alone."""
+"""Every page, its tabs and popovers by axe-core, light and dark; every page by keyboard alone."""
 
 import os
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,13 @@ pytestmark = pytest.mark.e2e
 LONG = 60_000
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
+TAB_BARS = {
+    "Train": "train-section",
+    "Explore": "explore-part",
+    "Review": "review-part",
+    "Tune": "tune-part",
+    "Export": "export-chart",
+}
 
 FIND = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
@@ -21,6 +31,12 @@ FIND = """async () => {
   const listed = ({ id, nodes }) => nodes.map((one) => [id, one.target.flat().join(" "), one.html]);
   return bad.flatMap(listed);
 }"""
+
+ANIMATED = """() => Promise.allSettled(
+  document.getAnimations()
+    .filter((one) => Number.isFinite(one.effect.getComputedTiming().endTime))
+    .map((one) => one.finished)
+)"""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +62,37 @@ def go_to(page, title: str) -> None:
     path = "/" if title == "Data" else f"/{title.lower()}"
     page.wait_for_url(lambda url: url.split("?")[0].endswith(path), timeout=LONG)
     expect(page.get_by_test_id("stMain").locator("p, h3, canvas").first).to_be_visible(timeout=LONG)
+    settle(page)
+
+
+def parts(page, tab_bar: str | None) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Open the tabs and popovers of a page one after the other; what is given closes them."""
+    main = page.get_by_test_id("stMain")
+    tabs = page.locator(f".st-key-{tab_bar} button") if tab_bar else None
+    for name in tabs.all_inner_texts()[1:] if tabs else ():
+        tabs.filter(has_text=re.compile(f"^{re.escape(name)}$")).click()
+        settle(page)
+        yield name, lambda: None
+    for at in range(main.get_by_test_id("stPopoverButton").count()):
+        button = main.get_by_test_id("stPopoverButton").nth(at)
+        if button.is_enabled():
+            button.click()
+            expect(page.get_by_test_id("stPopoverBody")).to_be_visible(timeout=LONG)
+            settle(page)
+            yield button.inner_text(), partial(close_popover, page, button)
+
+
+def close_popover(page, button) -> None:
+    button.click()
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0, timeout=LONG)
+
+
+def settle(page) -> None:
+    """Wait until nothing is drawn any more, with the pointer and its colours out of the way."""
+    page.mouse.move(0, 0)
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
+    expect(page.locator('[data-test-script-state="running"]')).to_have_count(0, timeout=LONG)
+    page.evaluate(ANIMATED)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -55,10 +101,16 @@ def test_axe_finds_nothing_serious(serve, open_page, finished, axe, dark):
     expect(page.locator(".st-key-train-bar")).to_be_visible(timeout=LONG)
     page.evaluate(axe)
     found = []
+    n_opened = 0
     for title in PAGES:
         go_to(page, title)
         found += [(title, *one) for one in page.evaluate(FIND)]
+        for name, close in parts(page, TAB_BARS.get(title)):
+            n_opened += 1
+            found += [(title, name, *one) for one in page.evaluate(FIND)]
+            close()
     assert found == []
+    assert n_opened > 20  # tabs and popovers were there to be looked at
 
 
 FOCUSED = """() => {
@@ -75,6 +127,7 @@ CONTROLS = {
     "Explore": ("Next", "Enter", ".st-key-explore-card"),
     "Review": ("Keys", "Enter", '[data-part="panel"]:not([hidden])'),
     "Tune": ("α", "ArrowRight", ".moved"),
+    "Compare": ("Which method", "Enter", '[data-testid="stPopoverBody"]'),
     "Export": ("Download", "", ""),
 }
 
@@ -99,10 +152,11 @@ def test_every_page_is_used_by_keyboard_alone(serve, open_page, finished):
         page.keyboard.press("Enter")
         path = "/" if title == "Data" else f"/{title.lower()}"
         page.wait_for_url(lambda url, path=path: url.split("?")[0].endswith(path), timeout=LONG)
-        expect(page.get_by_test_id("stStatusWidget")).to_have_count(0, timeout=LONG)
         expect(page.get_by_text(name, exact=False).first).to_be_attached(timeout=LONG)
+        settle(page)
         tab_to(page, name)
         for one in key.split():
             page.keyboard.press(one)
         if after:
             expect(page.locator(after).first).to_be_visible(timeout=LONG)
+        page.keyboard.press("Escape")  # closes what was opened

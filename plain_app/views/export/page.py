@@ -211,7 +211,7 @@ def _draw_file(made: Outcome) -> None:
         with st.popover("Provenance", key="export.provenance", on_change="rerun") as box:
             if box.open:
                 record = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
-                st.code(record, language=None, height=360)
+                st.code(record, language=None, wrap_lines=True)
     _draw_written()
     with error_guard("export.preview"):
         for file, begins in export.preview(made, name, format_, **how):
