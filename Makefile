@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: app test lint quick javascript coverage hammer fuzz clients compiled clean
+.PHONY: app test lint quick javascript coverage hammer fuzz clients s3-server compiled clean
 
 app: compiled
 	$(BIN)/plain demo
@@ -40,6 +40,13 @@ hammer: compiled
 # Our files in the programs they are made for; the last results are in docs/tools.md.
 clients: compiled
 	$(BIN)/python tests/clients/run.py .clients
+
+# A server that speaks S3, for the tests of object storage. Its botocore needs an older
+# python-dateutil than we pin, so it has an environment of its own.
+s3-server: .s3/bin/moto_server
+.s3/bin/moto_server:
+	$(PYTHON) -m venv .s3
+	.s3/bin/python -m pip install --quiet "moto[s3,server]==5.2.5"
 
 # Coverage-guided fuzzing of the readers, one after the other; docs/files.md says more.
 FUZZ_SECONDS ?= 3600

@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import globals from "globals";
 
 export default [
-  { ignores: [".venv/", "build/", "dist/", ".clients/"] },
+  { ignores: [".venv/", "build/", "dist/", ".clients/", ".s3/"] },
   js.configs.recommended,
   {
     rules: {

@@ -20,6 +20,7 @@ from plain_app.services.workspace import (
     list_runs,
 )
 from plain_app.widgets.errors import error_guard
+from plain_app.widgets.fetching import draw_fetching
 from plain_app.widgets.figures import text_caption
 from plain_app.widgets.links import DATA
 from plain_app.widgets.login import LONGEST as LONGEST_NAME
@@ -63,6 +64,7 @@ def main() -> None:
     with error_guard("frame"):
         run, is_reviewed = _draw_choices()
         draw_steps(pages, page.title, run, is_reviewed)
+        draw_fetching(state.current().fingerprint, run)
         if run is not None and run.state.is_ended and run.epoch:
             preload.request(run.id)
     with error_guard("page"):

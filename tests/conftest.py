@@ -12,6 +12,7 @@ os.environ.setdefault("PLAIN_STANDBY", "0")  # the engine is loaded where a test
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from object_storage import s3_server, s3_url  # noqa: E402, F401  (fixtures)
 from postgres import postgres, postgres_server, postgres_url  # noqa: E402, F401  (fixtures)
 
 SHARED = Path(__file__).parents[2] / "shared"

@@ -177,6 +177,14 @@ def back_up(folder: str, kept: str) -> None:
     full_backup(Workspace(folder), kept)
 
 
+def share(folder: str) -> None:
+    Workspace(folder).share_all()
+
+
+def fetch(folder: str, owner: str) -> None:
+    Workspace(folder).stored.fetch(owner)
+
+
 def put_back(kept: str, folder: str) -> None:
     restore_full(Path(kept), Path(folder))
 

@@ -1,17 +1,26 @@
-"""`plain backup` and `plain restore`: the database alone, or all of a workspace."""
+"""`plain backup`, `plain restore` and `plain upload`: copies of a workspace elsewhere."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from core.cli.screen import DEFAULT_WORKSPACE, WorkspaceFolder, bytes_progress, log, out
+from core.cli.screen import (
+    DEFAULT_WORKSPACE,
+    JsonFlag,
+    WorkspaceFolder,
+    bytes_progress,
+    log,
+    out,
+    print_json,
+)
 from core.errors import PlainError
 
 
 def add_to(app: typer.Typer) -> None:
     app.command()(backup)
     app.command()(restore)
+    app.command()(upload)
 
 
 def backup(
@@ -76,3 +85,20 @@ def restore(
     if done.damaged:
         out.print("\n".join(("Damaged, left out:", *done.damaged)), markup=False)
     return log.print(f"{done.n_files:,} files restored to {workspace}.")
+
+
+def upload(workspace: WorkspaceFolder = DEFAULT_WORKSPACE, as_json: JsonFlag = False) -> None:
+    """Upload data and runs that are not in object storage yet; servers do so by themselves."""
+    from core.store import Workspace
+    from core.store.object_storage import URL_VARIABLE
+
+    space = Workspace(workspace)
+    if space.stored.storage is None:
+        hint = f"Set {URL_VARIABLE}, such as s3://bucket/prefix or file:///shared/folder."
+        raise PlainError("There is no object storage.", f"{URL_VARIABLE} is not set.", hint)
+    n_sent, cache = space.share_all(), space.stored.cache_use()
+    if as_json:
+        found = {"uploaded": n_sent, "cache_bytes": cache.n_bytes, "cache_limit": cache.limit}
+        return print_json(found)
+    copies = f"{cache.n_bytes / 1e9:,.2f} of {cache.limit / 1e9:g} GB"
+    return log.print(f"{n_sent:,} files uploaded. Copies of other machines' files: {copies}.")

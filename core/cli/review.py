@@ -115,10 +115,11 @@ def _progress(space: Any, fingerprint: str, target: float) -> dict[str, Any] | N
         for one in space.runs.list()
         if one.fingerprint == fingerprint and space.runs.elsewhere(one) is None
     ]
-    ended = [one for one in runs if (space.runs.folder(one.id) / "predictions.npy").exists()]
-    if not ended:
+    has_results = ((space.runs.folder(one.id) / "predictions.npy").exists() for one in runs)
+    newest = next((one for one, has in zip(runs, has_results, strict=True) if has), None)
+    if newest is None:
         return None
-    reviewer = load_reviewer(space, ended[0])
+    reviewer = load_reviewer(space, newest)
     false = remaining_false(reviewer)
     decided = ~np.isnan(reviewer.decided)
     by_label = {
@@ -126,7 +127,7 @@ def _progress(space: Any, fingerprint: str, target: float) -> dict[str, Any] | N
         for j, name in enumerate(reviewer.dataset.label_names)
     }
     return {
-        "run": ended[0].id,
+        "run": newest.id,
         "cells": int(reviewer.offered.sum()),
         "decided": int(decided.sum()),
         "settled": int(reviewer.settled.sum()),

@@ -178,7 +178,7 @@ def show_log(
         if ended or not follow:
             break
         sleep(0.5)
-    words = worker.log_of(space, found.id) if space.runs.elsewhere(found) is None else None
+    words = worker.log_of(space, found.id) if found.machine == space.machines.here else None
     if words is not None and words.exists() and not as_json:
         out.print(words.read_text(errors="replace"), markup=False, highlight=False)
 

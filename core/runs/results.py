@@ -114,15 +114,19 @@ def load_results(workspace: Workspace, run: RunRow, *, at_work: bool = False) ->
 def lost_files(workspace: Workspace, run: RunRow) -> StoreError | None:
     """Return the error that says which files of an ended run are gone and what still works.
 
-    None where nothing is missing. They are gone where the database alone was restored; those of
-    another machine's run are there.
+    None where nothing is missing, or object storage has it. They are gone where the database alone
+    was restored; those of another machine's run are there.
     """
     if run.state not in (RunState.FINISHED, RunState.STOPPED) or not run.epoch:
         return None
+    owner = f"runs/{run.id}"
     if workspace.runs.elsewhere(run) is not None:
-        return workspace.machines.elsewhere(f"Run {run.id} {run.name}".strip(), run.machine)
+        what = f"Run {run.id} {run.name}".strip()
+        return workspace.machines.elsewhere(what, run.machine, owner)
+    if not (workspace.folder / owner).is_dir() and workspace.stored.can_fetch(owner):
+        return workspace.stored.failure(owner) or workspace.lost_data(run.fingerprint)
     names = _FROM_THE_START + (_AT_THE_END if run.state is RunState.FINISHED else ())
-    folder = workspace.folder / "runs" / run.id  # not made here
+    folder = workspace.folder / owner  # not made here
     missing = [name for name in names if not (folder / name).exists()]
     data = workspace.lost_data(run.fingerprint)
     if not missing and data is None:
@@ -133,6 +137,14 @@ def lost_files(workspace: Workspace, run: RunRow) -> StoreError | None:
     again = "train again: all decisions count in the new run. Or restore a full backup."
     hint = f"{data.hint} Then {again}" if data else again.capitalize()
     return StoreError("The files of this run are gone.", f"{what}\n{kept}", hint)
+
+
+def files_to_fetch(workspace: Workspace, fingerprint: str, run: RunRow | None) -> list[str]:
+    """Return what of a data set and a run on it would be fetched from object storage when used."""
+    owners = [f"datasets/{fingerprint}"]
+    if run is not None and run.state.is_ended:
+        owners.append(f"runs/{run.id}")
+    return [one for one in owners if workspace.stored.is_to_fetch(one)]
 
 
 def require_results(workspace: Workspace, run: RunRow) -> Path:
@@ -208,6 +220,7 @@ def lay_out(workspace: Workspace, run_id: str) -> None:
         instances, _ = load_graphs(workspace, run.id)
         start = files.read_array(target.with_name("layout_pca.npy"))
         files.write_array(target, umap_layout(instances, start, run.config.seed))
+        workspace.share(f"runs/{run.id}")
 
 
 def keep_neighbors(workspace: Workspace, run_id: str) -> None:
@@ -232,6 +245,7 @@ def keep_neighbors(workspace: Workspace, run_id: str) -> None:
         search=np.array(found.search),
         recall=np.array(np.nan if found.recall is None else found.recall),
     )
+    workspace.share(f"runs/{run.id}")
 
 
 def load_neighbors(workspace: Workspace, run_id: str) -> Neighbors | None:
@@ -294,7 +308,7 @@ def read_checkpoint(workspace: Workspace, run: RunRow) -> dict[str, npt.NDArray[
 
 def kept_level(workspace: Workspace, run: RunRow) -> Level | None:
     """Return what a run has written about it; None before its end, and of earlier versions."""
-    return _read_level(workspace.folder / "runs" / run.id)
+    return _read_level(workspace.stored.local(f"runs/{run.id}"))
 
 
 def _read_level(folder: Path) -> Level | None:

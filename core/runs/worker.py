@@ -178,6 +178,7 @@ def stop(workspace: Workspace, run_id: str) -> None:
             checkpoint["confidence"] = _calibrated(workspace, run, checkpoint)
             write_results(workspace.runs.folder(run.id), checkpoint)
         workspace.runs.finish(run.id, RunState.STOPPED, last_events=[(last + 1, ended)])
+    workspace.share(f"runs/{run.id}")
 
 
 def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:

@@ -7,7 +7,7 @@ the last manifest is not read again.
 Runs may work and people may answer meanwhile. What the database tells of must be in the files, so
 they are copied after it; only the checkpoints of runs at work come before: one that knows more
 than the database could not be resumed from. Left out are the dated copies in `backups`, locks,
-what is on its way in or out, and temporary files.
+copies of other machines' files, what is on its way in or out, and temporary files.
 """
 
 import os
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 Progress = Callable[[int, int], None]
 """Called with how many bytes are done, of how many."""
 
-_SKIPPED_AT_THE_TOP = {"backups", "incoming", "exports", DATABASE}
+_SKIPPED_AT_THE_TOP = {"backups", "incoming", "exports", "cache", DATABASE}
 _SKIPPED_ENDINGS = (".lock", "-wal", "-shm", "-journal")
 _SAME_MOMENT_NS = 2_000_000_000  # a file changed this shortly before a backup is read again
 

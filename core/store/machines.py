@@ -2,7 +2,8 @@
 
 A workspace's folder has an identity, `machine.json`, that goes with it wherever it is moved; the
 name of the host is for people. Runs name the folder that has their files. A data set may be in
-several: what counts is whether it is here, and the name says where it was loaded first.
+several: what counts is whether it is here, and the name says where it was loaded first. With object
+storage (`core.store.stored_files`) others open what was uploaded.
 """
 
 import os
@@ -17,14 +18,16 @@ from sqlalchemy import Connection, select
 from core.errors import FilesElsewhere
 from core.store import files
 from core.store.database import Database
+from core.store.object_storage import URL_VARIABLE
 from core.store.schema import datasets, machines, runs
+from core.store.stored_files import StoredFiles
 
 
 class Machines:
     """The machines that share a database; `here` is the id of this one."""
 
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database, self._folder = database, folder
+    def __init__(self, database: Database, folder: Path, stored: StoredFiles) -> None:
+        self._database, self._folder, self.stored = database, folder, stored
         self.here = _identity(folder / "machine.json")
         self._names = self._register(socket.gethostname())
 
@@ -35,15 +38,20 @@ class Machines:
                 self._names = _names(connection)
         return self._names.get(machine or "", "another machine")
 
-    def elsewhere(self, what: str, machine: str | None) -> FilesElsewhere:
+    def elsewhere(self, what: str, machine: str | None, owner: str = "") -> FilesElsewhere:
         """Return the error that says where the files of something are."""
         name = self.name(machine)
         hint = f"Open it on {name}, or load the data here and train again."
+        if self.stored.storage is not None:
+            hint = f"They can be opened here once {name} has uploaded them. {hint}"
+        elif owner and self.stored.is_stored(owner):
+            hint = f"They are in object storage too: set {URL_VARIABLE} here as on {name}. {hint}"
         return FilesElsewhere(f"The files are on {name}.", what, hint)
 
     def has_data(self, fingerprint: str) -> bool:
-        """Whether the files of a data set are in this folder."""
-        return (self._folder / "datasets" / fingerprint).is_dir()
+        """Whether the files of a data set are in this folder, or can be fetched."""
+        owner = f"datasets/{fingerprint}"
+        return (self._folder / owner).is_dir() or self.stored.can_fetch(owner)
 
     def _register(self, name: str) -> dict[str, str]:
         with self._database.read() as connection:
@@ -66,7 +74,7 @@ class Machines:
         is_ours = path is not None and path.parent == self._folder
         for table, key, has_files in (
             (runs, runs.c.id, self._has_run),
-            (datasets, datasets.c.fingerprint, lambda row: self.has_data(row.fingerprint)),
+            (datasets, datasets.c.fingerprint, self._has_folder),
         ):
             change = sa.update(table).values(machine=self.here)
             if is_ours:
@@ -76,8 +84,11 @@ class Machines:
                 if has_files(row):
                     connection.execute(change.where(key == row._mapping[key]))
 
+    def _has_folder(self, row: sa.Row[Any]) -> bool:
+        return (self._folder / "datasets" / str(row.fingerprint)).is_dir()
+
     def _has_run(self, row: sa.Row[Any]) -> bool:
-        waits = row.state == "queued" and self.has_data(row.fingerprint)  # has no folder yet
+        waits = row.state == "queued" and self._has_folder(row)  # has no folder of its own yet
         return waits or (self._folder / "runs" / row.id).is_dir()
 
 

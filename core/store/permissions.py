@@ -30,6 +30,7 @@ _FOLDERS = {
     "incoming": "",
     "encodings": r"[\w.-]+",
     "pictures": r"[0-9a-f]{2}",
+    "cache": r"datasets|runs",
 }
 _LEFTOVER = r"\..*\.tmp.*"
 

@@ -18,6 +18,7 @@ All methods may be called from many threads and processes. Except for `get`, ids
 import shutil
 import time
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from pathlib import Path
 from secrets import choice
 from typing import Any, TypeAlias
@@ -59,6 +60,7 @@ class RunStore:
 
     def __init__(self, database: Database, folder: Path, machines: Machines) -> None:
         self._database, self._folder, self._machines = database, folder, machines
+        self._stored = machines.stored
         self._made = dict[str, Path]()  # folders that were asked for
 
     def create(
@@ -102,17 +104,24 @@ class RunStore:
             return [read_row(row) for row in connection.execute(query)]
 
     def elsewhere(self, run: RunRow) -> str | None:
-        """Return the name of the machine that has the run's files; none when it is this one."""
+        """Return the name of the machine that has the run's files; none when this one gets them."""
         is_here = run.machine == self._machines.here
-        return None if is_here else self._machines.name(run.machine)
+        if is_here or (run.state.is_ended and self._stored.can_fetch(f"runs/{run.id}")):
+            return None
+        return self._machines.name(run.machine)
 
     def folder(self, run_id: str) -> Path:
-        """Return the folder of the run's files; made, with its `config.json`, when first asked."""
+        """Return the folder of the run's files; made, with its `config.json`, when first asked.
+
+        Those of another machine's run are fetched from object storage.
+        """
         if run_id in self._made and (self._made[run_id] / "config.json").exists():
             return self._made[run_id]
+        owner, folder = f"runs/{run_id}", self._folder / "runs" / run_id
+        if not folder.is_dir() and self._stored.can_fetch(owner):
+            return self._stored.fetch(owner)
         with self._database.read() as connection:
             run = self._own_row(connection, run_id)
-        folder = self._folder / "runs" / run.id
         with disk_errors(folder):
             make_private_folder(folder)
         if not (folder / "config.json").exists():
@@ -322,10 +331,10 @@ class RunStore:
         with self._database.read() as connection:
             if not self._own_row(connection, run_id).deleted:
                 raise StoreError("Only a deleted run can be removed for good.", run_id)
+        self._stored.remove(f"runs/{run_id}")
         folder = self._folder / "runs" / run_id
-        with disk_errors(folder):
-            if folder.exists():
-                shutil.rmtree(folder)
+        with disk_errors(folder), suppress(FileNotFoundError):
+            shutil.rmtree(folder)
         with self._database.write() as connection:
             connection.execute(sa.delete(runs).where(runs.c.id == run_id))
 
@@ -333,7 +342,8 @@ class RunStore:
         """Return a run whose files are here; refuse another machine's."""
         run = get_row(connection, run_id)
         if run.machine != self._machines.here:
-            raise self._machines.elsewhere(f"Run {run.id} {run.name}".strip(), run.machine)
+            what = f"Run {run.id} {run.name}".strip()
+            raise self._machines.elsewhere(what, run.machine, f"runs/{run.id}")
         return run
 
     def _change(self, run_id: str, **values: Any) -> None:
@@ -354,13 +364,10 @@ def require_dataset(
     known = select(datasets).where(datasets.c.fingerprint == fingerprint)
     row = connection.execute(known).one_or_none()
     if row is None:
-        raise DatasetNotFound(
-            "This data set is not in the workspace.",
-            f"Fingerprint {fingerprint}.",
-            "Load it first.",
-        )
+        title = "This data set is not in the workspace."
+        raise DatasetNotFound(title, f"Fingerprint {fingerprint}.", "Load it first.")
     if machines and row.machine != machines.here and not machines.has_data(fingerprint):
-        raise machines.elsewhere(f"Data {row.name}", row.machine)
+        raise machines.elsewhere(f"Data {row.name}", row.machine, f"datasets/{fingerprint}")
 
 
 def clean(text: str) -> str:

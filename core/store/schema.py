@@ -145,6 +145,15 @@ studies = Table(
     Column("settings", sa.Text, nullable=False),
 )
 
+stored_files = Table(
+    "stored_files",  # in object storage; an owner is datasets/<fingerprint> or runs/<id>
+    metadata,
+    Column("owner", sa.Text, primary_key=True),
+    Column("path", sa.Text, primary_key=True),
+    Column("size", sa.BigInteger, nullable=False),
+    Column("sha256", sa.Text, nullable=False),
+)
+
 Migration = Callable[[Connection], None]
 
 
@@ -176,7 +185,17 @@ def _late_answers(connection: Connection) -> None:
     connection.execute(sa.text("ALTER TABLE decisions ADD COLUMN received TEXT"))
 
 
-MIGRATIONS: list[Migration] = [_review_by_several, _several_machines, _late_answers]
+def _object_storage(connection: Connection) -> None:
+    """Version 5: which files of runs and data are in object storage."""
+    metadata.create_all(connection, tables=[stored_files])
+
+
+MIGRATIONS: list[Migration] = [
+    _review_by_several,
+    _several_machines,
+    _late_answers,
+    _object_storage,
+]
 """`MIGRATIONS[i]` takes a database of version i + 1 to version i + 2."""
 
 

@@ -9,6 +9,7 @@
                                   truth.npy and display.parquet where there are such; the file it
                                   came from (original-*.zst), if its columns go into exports
     runs/<run id>/                what a run leaves behind
+    cache/                        copies of both that other machines made (`stored_files.py`)
     studies.db, studies/<id>/     trials of studies, and what they leave behind
     backups/plain-<time>.db
     exports/<random>.json         where an export is being written: the next start looks there
@@ -19,6 +20,7 @@ feature names may be added later. A `Workspace` may be used from many threads; a
 own.
 """
 
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -34,7 +36,7 @@ from pydantic import BaseModel, ConfigDict
 
 from core.data.dataset import CandidateDataset
 from core.engine.config import PRESETS, PlainConfig
-from core.errors import PlainError, StoreError
+from core.errors import PlainError, StoreError, StoreUnavailable
 from core.formats.shared.mapping import ColumnMapping
 from core.formats.shared.placing import recover
 from core.paths import full_path
@@ -47,9 +49,11 @@ from core.store.full_restore import refuse_half_restored
 from core.store.labels import LabelStore
 from core.store.lanes import LaneStore
 from core.store.machines import Machines
+from core.store.object_storage import ObjectStorage
 from core.store.permissions import make_private_folder, restrict_permissions
 from core.store.runs import RunStore, clean, require_dataset
 from core.store.schema import datasets, now
+from core.store.stored_files import StoredFiles
 from core.store.studies import StudyStore
 
 DEFAULT_MAX_RUNNING = 1
@@ -88,12 +92,13 @@ class Workspace:
             make_private_folder(self.folder)
             restrict_permissions(self.folder)
             tempfile.TemporaryFile(dir=self.folder).close()
-        for name in ("datasets", "backups", "exports"):
+        for name in ("datasets", "backups", "exports", "cache/datasets", "cache/runs"):
             files.remove_leftovers(self.folder / name, older_than=24 * 3600)
         self._recover_exports()
         self._loaded = WeakValueDictionary[tuple[str, bool, int], CandidateDataset]()
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
-        self.machines = Machines(self.database, self.folder)
+        self.stored = StoredFiles(self.database, self.folder, ObjectStorage.from_environment())
+        self.machines = Machines(self.database, self.folder, self.stored)
         self.runs = RunStore(self.database, self.folder, self.machines)
         self.decisions = DecisionStore(self.database)
         self.studies = StudyStore(self.database, self.folder)
@@ -141,8 +146,11 @@ class Workspace:
         """
         if mapping is None and dataset.original is not None and dataset.original.columns:
             mapping = dataset.original.mapping
-        fingerprint, folder = dataset.fingerprint, self._dataset_folder(dataset.fingerprint)
-        if self._is_whole(fingerprint):
+        fingerprint = dataset.fingerprint
+        folder = self.folder / "datasets" / fingerprint
+        with suppress(StoreError):  # where the storage does not answer, it is written anew here
+            folder = self._dataset_folder(fingerprint, fetch=True)
+        if _is_whole(folder, fingerprint):
             write_extras(folder, dataset)
         else:
             remove_dataset(folder)
@@ -154,7 +162,32 @@ class Workspace:
             self.database.insert_new(connection, datasets, [row])
             if dataset.truth is not None:
                 _update(connection, fingerprint, has_truth=True)
+        self.share(f"datasets/{fingerprint}")
         return fingerprint
+
+    def share(self, owner: str) -> None:
+        """Upload what is new of a data set or run, if there is object storage.
+
+        What cannot be uploaded now is left to `share_all`, which servers call again and again.
+        """
+        try:
+            self.stored.upload(owner)
+        except StoreUnavailable as error:
+            print(f"{error}\nThe files of {owner} are uploaded later.", file=sys.stderr)
+
+    def share_all(self, *, verify: bool = True) -> int:
+        """Upload all that is here and not in object storage; return how many files were.
+
+        With `verify` also what was uploaded once and is there no more.
+
+        Raises
+        ------
+        StoreUnavailable
+            The storage cannot be used.
+        """
+        owners = [f"datasets/{row.fingerprint}" for row in self.datasets()]
+        owners += [f"runs/{run.id}" for run in self.runs.list() if run.state.is_ended]
+        return sum(self.stored.upload(one, verify=verify) for one in owners)
 
     def load_dataset(
         self, fingerprint: str, *, mmap: bool = True, verify: bool = False
@@ -168,7 +201,7 @@ class Workspace:
             require_dataset(connection, fingerprint, self.machines)
         if (lost := self.lost_data(fingerprint)) is not None:
             raise lost
-        folder = self._dataset_folder(fingerprint)
+        folder = self._dataset_folder(fingerprint, fetch=True)
         key = (fingerprint, mmap, folder.stat().st_mtime_ns)  # of the last file put there
         found = None if verify else self._loaded.get(key)
         if found is None:
@@ -177,19 +210,21 @@ class Workspace:
 
     def lost_data(self, fingerprint: str) -> StoreError | None:
         """Return the error that says where a data set's files are; none where they are here."""
-        folder = self._dataset_folder(fingerprint)
+        folder, owner = self._dataset_folder(fingerprint), f"datasets/{fingerprint}"
         if (folder / "meta.json").exists():
             return None
+        if self.stored.can_fetch(owner):
+            return self.stored.failure(owner)
         row = next((row for row in self.datasets() if row.fingerprint == fingerprint), None)
         name = row.name if row else ""
         if row and row.machine != self.machines.here:
-            return self.machines.elsewhere(f"Data {name}", row.machine)
+            return self.machines.elsewhere(f"Data {name}", row.machine, owner)
         hint = f"Load {name} again, unchanged: its runs and decisions are found again."
         return StoreError("The files of this data are gone.", f"{name}: {folder}", hint)
 
     def mapping(self, fingerprint: str) -> ColumnMapping | None:
         """Return how the columns of the data set's file were understood, if it had columns."""
-        path = self._dataset_folder(fingerprint) / "mapping.json"
+        path = self._dataset_folder(fingerprint, fetch=True) / "mapping.json"
         return ColumnMapping(**files.read_json(path)) if path.exists() else None
 
     @contextmanager
@@ -230,15 +265,20 @@ class Workspace:
                 if recover(Path(files.read_json(note))):
                     note.unlink(missing_ok=True)
 
-    def _dataset_folder(self, fingerprint: str) -> Path:
-        return self.folder / "datasets" / fingerprint
+    def _dataset_folder(self, fingerprint: str, *, fetch: bool = False) -> Path:
+        """Return where a data set is or is to be: the copy of another machine's, if that is all."""
+        own, owner = self.folder / "datasets" / fingerprint, f"datasets/{fingerprint}"
+        if own.is_dir() or not self.stored.can_fetch(owner):
+            return own
+        return self.stored.fetch(owner) if fetch else self.stored.local(owner)
 
-    def _is_whole(self, fingerprint: str) -> bool:
-        try:
-            read_dataset(self._dataset_folder(fingerprint), fingerprint, mmap=True, verify=True)
-        except PlainError:
-            return False
-        return True
+
+def _is_whole(folder: Path, fingerprint: str) -> bool:
+    try:
+        read_dataset(folder, fingerprint, mmap=True, verify=True)
+    except PlainError:
+        return False
+    return True
 
 
 def _update(connection: sa.Connection, fingerprint: str, **values: Any) -> None:

@@ -30,6 +30,7 @@ from core.paths import full_path
 from core.runs import processes as background
 from plain_app.server.access import BrowserCookie, LoginGate, OwnPages, header, is_oidc_configured
 from plain_app.server.password import PasswordFile
+from plain_app.server.uploads import start_uploads
 
 HERE = Path(__file__).parents[1]  # where the pages are
 LOOPBACK = ("127.0.0.1", "localhost")
@@ -139,6 +140,7 @@ def serve(
     os.environ["PLAIN_WORKSPACE"] = str(folder)
     background.return_memory()
     background.standby.open(folder)
+    start_uploads(folder)
     shown = host if host in LOOPBACK or host not in ANY else "127.0.0.1"
     url = f"http://{shown}:{port}/{_query(data, folder)}"
     print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)

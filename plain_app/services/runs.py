@@ -4,7 +4,8 @@ Training itself is always a child process (`core.runs.worker.launch`): torch nev
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +18,7 @@ from core.cluster.progress import Progress, read_progress
 from core.confidence.level import Level
 from core.engine.config import PRESETS, PlainConfig
 from core.engine.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunStarted
-from core.errors import PlainError
+from core.errors import PlainError, StoreError
 from core.methods import choice
 from core.runs import processes as background
 from core.runs import results, worker
@@ -107,6 +108,17 @@ def lost_data(fingerprint: str) -> PlainError | None:
 def elsewhere(run: RunRow) -> str | None:
     """Return the name of the machine that has the run's files; none when it is this one."""
     return workspace().runs.elsewhere(run)
+
+
+def files_to_fetch(fingerprint: str, run: RunRow | None) -> list[str]:
+    """Return what of a data set and a run has to be fetched from object storage first."""
+    return results.files_to_fetch(workspace(), fingerprint, run)
+
+
+def fetch_files(owner: str, on_progress: Callable[[int, int], None]) -> None:
+    """Fetch files; what fails is told by the page that needs them."""
+    with suppress(StoreError):
+        workspace().stored.fetch(owner, on_progress)
 
 
 def presets() -> list[str]:
