@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from fuzzing import survive
 from layouts import MADE, Layout
+from public_layouts import PUBLIC
 from scipy.io import savemat
 from typer.testing import CliRunner
 from wild_layouts import WILD
@@ -28,7 +29,7 @@ from core.formats.readers.json_tables.wide import wide_table
 
 STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
-NAMED |= {make.__name__: make(random.Random(0)) for make in WILD}
+NAMED |= {make.__name__: make(random.Random(0)) for make in (*WILD, *PUBLIC)}
 each_layout = pytest.mark.parametrize(
     "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]
 )

@@ -15,9 +15,9 @@ import numpy.typing as npt
 MAX_LIST_TEXT = 100_000
 TAGS = "><"  # between the names in <sea><sunset>
 NAME_KEYS = ("label", "name", "value", "choice", "category", "class", "tag", "answer")
-YES = {"1", "1.0", "true", "t", "yes", "y", "x"}
+YES = {"1", "1.0", "true", "t", "yes", "y", "x", "accept"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n"}
+NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "reject"}
 
 
 def parse_names(cell: Any, delimiter: str | None) -> list[str]:

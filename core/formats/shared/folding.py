@@ -168,7 +168,8 @@ class _Folding:
             self.rows.tolist(), self._who(), cells_of(self.table.column(column)), strict=True
         )
         for i, (row, who, cell) in enumerate(views):
-            self._add(row, who, cell, i, column)
+            if cell is not None:  # null: not answered; an empty list or text offers nothing
+                self._add(row, who, cell, i, column)
 
     def _add(self, row: int, who: str, cell: Any, i: int, column: str) -> None:
         try:

@@ -78,11 +78,13 @@ OTHER_SET_NAMES = (
 )
 VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
 PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
+IGNORED = ("ignore",)
 LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
 ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
     r"([ _](string|list|names?))?|.*[ _](category|class)"
 )
+MAX_NAME = 40  # letters of a label, where its column is not called one
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 
@@ -131,6 +133,7 @@ def _find_labels(roles: Roles) -> None:
         _other_named_set,
         _class_numbers,
         _varying_names,
+        _names_with_commas,
         find_alike_columns,
         _unnamed_set,
     )
@@ -157,9 +160,8 @@ def _long_labels(roles: Roles) -> bool:
     if label is None or not allows_layout(roles, "long"):
         return False
     value = roles.named(VALUE_NAMES, "binary", "number", "text") or _probability(roles)
-    id_column = roles.profiles.get(roles.fields.get("id") or "") or _repeated_item(
-        roles, label, value
-    )
+    value = value or _accepted(roles)
+    id_column = roles.column_of("id") or _repeated_item(roles, label, value)
     if id_column is None:
         return False
     if roles.fields.get("row") == "view":
@@ -184,6 +186,15 @@ def _probability(roles: Roles) -> Profile | None:
     return found if fits else None
 
 
+def _accepted(roles: Roles) -> Profile | None:
+    """Return Prodigy's column of accept, reject and ignore, which is no answer."""
+    found = roles.named(["answer"], "text")
+    if found is None or not {"accept"} <= {*found.values} <= {"accept", "reject", *IGNORED}:
+        return None
+    roles.set("not_asked", IGNORED)
+    return found
+
+
 def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profile | None:
     """Return the column that names an item again for each of its labels, where each has a value."""
     if value is None:
@@ -198,7 +209,7 @@ def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profi
 
 def _long_views(roles: Roles, label: Profile) -> bool:
     """A row per item, rater and label, with the rater's yes or no."""
-    value = roles.named(VALUE_NAMES, "binary") or _probability(roles)
+    value = roles.named(VALUE_NAMES, "binary") or _probability(roles) or _accepted(roles)
     if value is None:
         return False
     if value.is_probability:
@@ -285,7 +296,15 @@ def _unnamed_set(roles: Roles) -> bool:
 
 def _list_of_names(roles: Roles) -> bool:
     found = [one for one in roles.free.values() if one.kind == "names" and not one.is_outcome]
+    if len(found) > 1:
+        found = [one for one in found if _repeats_names(one)]
     return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
+
+
+def _repeats_names(one: Profile) -> bool:
+    """Whether lists hold names that come again, not the parts of a text."""
+    names = [name for value in one.values for name in value]
+    return 2 * len(set(names)) < len(names) and max(map(len, names), default=0) <= MAX_NAME
 
 
 def _set_like_text(roles: Roles) -> bool:
@@ -306,6 +325,21 @@ def _set_like_text(roles: Roles) -> bool:
             if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
                 return _take_set(roles, one, f"few names joined by {delimiter!r} fill {one.name!r}")
     return False
+
+
+def _names_with_commas(roles: Roles) -> bool:
+    """The only text column whose cells are a few short names, several with commas between."""
+    found = []
+    for one in roles.free.values():
+        cells = [] if one.is_outcome or one.kind != "text" else list(map(str, one.values))
+        names = [[name.strip() for name in cell.split(",")] for cell in cells]
+        several = sum(len(each) > 1 for each in names)
+        known = {name for each in names for name in each}
+        is_short = max(map(len, known), default=MAX_NAME) < MAX_NAME
+        if cells and is_short and several >= 0.3 * len(cells) and 4 * len(known) < len(cells):
+            found.append(one)
+    why = "the only column with a few names between commas"
+    return len(found) == 1 and _take_set(roles, found[0], why)
 
 
 def _take_set(roles: Roles, one: Profile, reason: str) -> bool:

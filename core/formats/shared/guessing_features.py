@@ -111,7 +111,7 @@ def _text_columns(roles: Roles) -> list[Profile]:
     texts = [one for one in roles.free.values() if one.is_wordy and not one.is_outcome]
     texts = [one for one in texts if not one.is_picture and not roles.is_constant(one.name)]
     texts = [one for one in texts if not one.is_never_feature]  # dates, links
-    id_column = roles.profiles.get(roles.fields.get("id") or "")
+    id_column = roles.column_of("id")
     if not texts and id_column is not None and id_column.is_wordy:
         return [id_column]
     parents = [one.name.rpartition(".")[0] for one in texts]
@@ -143,7 +143,7 @@ def find_shown(roles: Roles) -> None:
 
 
 def _picture_column(roles: Roles) -> Profile | None:
-    stated = roles.profiles.get(roles.fields.get("image") or "")
+    stated = roles.column_of("image")
     found = (one for one in roles.free.values() if one.is_picture)
     return stated or next(found, None)
 

@@ -149,7 +149,7 @@ def _is_certain(one: Profile) -> bool:
 def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | None:
     """Return the column that names items: repeated, mostly not by one rater; the finest."""
     if not roles.open("id"):
-        stated = roles.profiles.get(roles.fields["id"] or "")
+        stated = roles.column_of("id")
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
     free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]

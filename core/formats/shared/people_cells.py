@@ -7,6 +7,10 @@ from itertools import islice, takewhile
 from math import inf
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
 from core.formats.shared.answers import (
     LABEL_KEYS,
     MAX_SEATS,
@@ -51,12 +55,53 @@ PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IG
 STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
 _SURELY_SOURCES = {*SOURCE_KEYS} - {"name", "id", "source", "by"}
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
+TOTAL = re.compile(
+    rf"count|total|n|(n|num|number)[ _](of[ _])?({WHO}|votes|annotations)"
+    rf"|({WHO}|votes?|annotations?)[ _]count"
+)
+NEARLY_ALL = 0.95  # of the rows
 MAX_COUNTED = 200  # labels with a column of counts
 MAX_SAMPLE = 200
 
 
 def find_counts(roles: Roles) -> bool:
-    """Columns at the end that count who chose each label: each row has the same sum."""
+    """Columns that count who chose each label: each row has the same sum, or says which."""
+    return _counts_with_total(roles) or _counts_of_one_sum(roles)
+
+
+def _counts_with_total(roles: Roles) -> bool:
+    """Columns behind one that says how many people there were, which add up to it."""
+    free = [one for one in roles.free.values() if not one.is_outcome]
+    for at, total in enumerate(free):
+        if not TOTAL.fullmatch(total.key) or not _is_count(roles, total):
+            continue
+        behind = free[at + 1 : at + 1 + MAX_COUNTED]
+        columns = list(takewhile(lambda one: _is_count(roles, one), behind))
+        sums, said = np.zeros(len(roles.cells(total.name))), _numbers(roles, total)
+        for n, column in enumerate(columns, 1):
+            sums = sums + _numbers(roles, column)
+            if n > 1 and 1 < said.max() <= MAX_SEATS and np.mean(sums == said) >= NEARLY_ALL:
+                why = f"{n} columns count who chose each label: they add up to {total.name!r}"
+                about = {"layout": "one_hot", "label_style": "count"}
+                roles.take("labels", [one.name for one in columns[:n]], why, **about)
+                roles.free.pop(total.name)
+                roles.aside.add(total.name)
+                return True
+    return False
+
+
+def _is_count(roles: Roles, one: Profile) -> bool:
+    is_whole = pa.types.is_integer(roles.table.column(one.name).type)
+    return is_whole and min(one.values, default=0) >= 0
+
+
+def _numbers(roles: Roles, one: Profile) -> npt.NDArray[np.float64]:
+    cells = roles.cells(one.name)
+    return np.array([-1 if cell is None else cell for cell in cells], np.float64)
+
+
+def _counts_of_one_sum(roles: Roles) -> bool:
+    """Columns at the end whose rows all have the same sum."""
     free = [one for one in roles.free.values() if not one.is_outcome]
     columns = list(takewhile(lambda one: one.kind in ("number", "binary"), reversed(free)))[::-1]
     whole = [one for one in columns if all(isinstance(v, int) and v >= 0 for v in one.values)]
@@ -66,7 +111,7 @@ def find_counts(roles: Roles) -> bool:
     sums = Counter(sum(row) for row in cells if None not in row)
     (total, times), *_ = sums.most_common(1) or [(0, 0)]
     most = max((value for one in columns for value in one.values), default=0)
-    if total < 2 or total > MAX_SEATS or most < 2 or times < 0.95 * sums.total() or times < 5:
+    if total < 2 or total > MAX_SEATS or most < 2 or times < NEARLY_ALL * sums.total() or times < 5:
         return False
     why = f"{len(columns)} columns count who chose each label: every row adds up to {total}"
     about = {"layout": "one_hot", "label_style": "count"}

@@ -21,7 +21,7 @@ MAX_CLASSES = 200  # whole numbers beyond count or measure something
 SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million numbers
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
-DELIMITERS = ("|", ";", "#", ",", " ")
+DELIMITERS = ("\n", "|", ";", "#", ",", " ")
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 TRUTH_NAMES = (
     *("truth", "true_labels", "truth_labels", "true_label", "ground_truth", "gold", "gold_label"),
@@ -187,6 +187,11 @@ class Roles:
         first: dict[object, object] = {}
         views = zip(self.cells(self.fields["id"]), self.cells(one.name), strict=True)
         return any(first.setdefault(item, value) != value for item, value in views)
+
+    def column_of(self, field: str) -> Profile | None:
+        """Return the column that has a role; a column may be called by an empty name."""
+        name = self.fields.get(field)
+        return None if name is None else self.profiles.get(name)
 
     def open(self, field: str) -> bool:
         return field not in self.fields

@@ -25,6 +25,7 @@ from core.formats.readers.json_tables.nesting import (
     keyed_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
+from core.formats.readers.json_tables.tools import with_label_names
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
 from core.formats.shared.findings import Findings, refuse
@@ -262,7 +263,7 @@ def _table(chunks_of_records: Iterable[Sequence[Record]]) -> pa.Table:
     chunks: dict[str, list[pa.Array]] = {}
     n_rows, n_bytes = 0, 0
     for chunk in chunks_of_records:
-        chunk = flattened(chunk)
+        chunk = flattened(with_label_names(chunk))
         for name in dict.fromkeys(chain.from_iterable(chunk)):
             chunks.setdefault(name, [pa.nulls(n_rows)] if n_rows else [])
         n_rows += len(chunk)
