@@ -140,9 +140,7 @@ def check(
             }
         )
     else:
-        _show_check(result, problems, summary, every, bool(encoders))
-        if encoders:
-            out.print(table("Encoded when trained on", ("column", "what it takes"), encoders))
+        _show_check(result, problems, summary, every, encoders)
     raise typer.Exit(2 if fatal else 0)
 
 
@@ -345,21 +343,21 @@ def _show_outcome(
 
 
 def _show_check(
-    result: Any, problems: list[Any], summary: Any, every: bool, is_encoded: bool
+    result: Any, problems: list[Any], summary: Any, every: bool, encoders: list[Any]
 ) -> None:
     if result.mapping is not None:
         reasons = result.mapping.reasons.items()
-        out.print(table(f"Read as {result.format}", ("role", "because"), reasons))
+        out.print(table(f"Read as {result.format}", ("", ""), reasons))
     if problems:
         out.print(problem_table(problems, every=every))
     if not every and any(one.count > 1 or one.repeats for one in grouped(problems)):
         out.print("Findings are listed once; --all lists each.", style="dim")
     rows = [
         ("instances", f"{summary.n_instances:,}"),
-        ("features", _shown_features(summary, is_encoded)),
+        ("features", _shown_features(summary, bool(encoders))),
+        *(("encoded when trained on", f"{column}: {cost}") for column, cost in encoders),
         ("labels", f"{summary.n_labels:,}"),
-        ("candidates per instance", f"{summary.candidates_mean:.2f}"),
-        ("fewest, most", f"{summary.candidates_min}, {summary.candidates_max}"),
+        ("candidates per instance", _shown_candidates(summary)),
         ("false candidates", summary.noise_sentence),
         ("truth", "yes, for scoring only" if summary.has_truth else "no"),
     ]
@@ -372,6 +370,11 @@ def _show_check(
             "`plain clean` or `plain train` gives an interval of the false candidates, and thirty "
             "random answers in Review narrow it."
         )
+
+
+def _shown_candidates(summary: Any) -> str:
+    fewest, most = summary.candidates_min, summary.candidates_max
+    return f"{summary.candidates_mean:.2f}, fewest {fewest}, most {most}"
 
 
 def _shown_features(summary: Any, is_encoded: bool) -> str:

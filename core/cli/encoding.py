@@ -93,9 +93,10 @@ def report(result: Any, file: str, encode: list[str] | None) -> tuple[list[Any],
     return [(one.column, one.sentence) for one in steps], problems, facts
 
 
-def remember_pictures(workspace: Path, fingerprint: str, keys: dict[str, Any]) -> None:
+def remember_pictures(workspace: Path, fingerprint: str, keys: dict[str, Any], file: str) -> None:
     """Note which row of a stored data set has which picture, for the screens."""
     if keys:
         from core.encoders.thumbnails import Thumbnails
+        from core.paths import full_path
 
-        Thumbnails(workspace).remember(fingerprint, keys)
+        Thumbnails(workspace).remember(fingerprint, keys, full_path(file))

@@ -104,7 +104,7 @@ def train(
         labels = read_label_graph(label_graph, dataset.label_names) if label_graph else None
         with working("Storing the data …"):
             fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
-            remember_pictures(space.folder, fingerprint, pictures)
+            remember_pictures(space.folder, fingerprint, pictures, file)
             take_decisions(space, read_in, fingerprint)
         if instances is None:
             config = config.suited_to(dataset)

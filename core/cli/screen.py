@@ -169,22 +169,25 @@ def show_error(error: PlainError) -> None:
 def problem_table(problems: Iterable[Problem], *, every: bool = False) -> Table:
     """Return a table of problems, the fatal first; those that say the same as one, unless `every`.
 
-    Columns that nothing fills are left out, so that the others have room.
+    Each is one sentence across the screen: columns for its parts would wrap every one of them.
     """
     ordered = sorted(problems if every else grouped(problems), key=lambda one: not one.fatal)
-    header = ("", "times", "what", "where", "what to do")
     rows = [
         (
             "must be fixed" if one.fatal else "look",
-            f"{one.count:,}" if one.count > 1 else "",
-            one.message if one.value is None else f"{one.message} (found {one.value})",
-            _place(one),
-            one.fix,
+            f"{one.count:,} ×" if one.count > 1 else "",
+            _sentence(one),
         )
         for one in ordered
     ]
-    filled = [at for at in range(len(header)) if any(row[at] for row in rows)]
-    return table("", [header[at] for at in filled], [[row[at] for at in filled] for row in rows])
+    if not any(times for _, times, _ in rows):
+        return table("", ("", ""), [(kind, what) for kind, _, what in rows])
+    return table("", ("", "", ""), rows)
+
+
+def _sentence(one: Problem) -> str:
+    about = [part for part in (_place(one), one.value and f"found {one.value}") if part]
+    return one.message + (f" ({'; '.join(about)})" if about else "") + f". {one.fix}"
 
 
 def _place(one: Problem) -> str:

@@ -88,7 +88,7 @@ def tune(
         read, pictures = encoded(read_file(file, mapping), file, encode, space.folder)
         with working("Storing the data …"):
             fingerprint = space.add_dataset(read.dataset, Path(file).name, read.mapping)
-            remember_pictures(space.folder, fingerprint, pictures)
+            remember_pictures(space.folder, fingerprint, pictures, file)
     if resume is not None:
         study_id = space.studies.get(resume).id
     else:

@@ -89,7 +89,7 @@ def _run(order: Mapping[str, Any]) -> str:
         progress=show,
     )
     fingerprint = space.add_dataset(made.result.dataset, order["name"], made.result.mapping)
-    Thumbnails(space.folder).remember(fingerprint, made.keys)
+    Thumbnails(space.folder).remember(fingerprint, made.keys, data)
     space.close()
     return fingerprint
 

@@ -153,8 +153,8 @@ def content_of(cell: Any, source: PictureSource) -> bytes:
         raise BrokenPicture("the data URL is damaged") from None
 
 
-def opened(content: bytes) -> Image.Image:
-    """Return a picture upright, in colours, its longer side at most 1,024 pixels.
+def opened(content: bytes, side: int = MAX_SIDE) -> Image.Image:
+    """Return a picture upright, in colours, its longer side at most 1,024 pixels, or `side`.
 
     Raises
     ------
@@ -163,8 +163,8 @@ def opened(content: bytes) -> Image.Image:
     """
     try:
         with _header(content) as picture:
-            picture.draft("RGB", (MAX_SIDE, MAX_SIDE))  # a JPEG is never decoded larger than needed
-            return _reduced(picture)
+            picture.draft("RGB", (side, side))  # a JPEG is never decoded larger than needed
+            return _reduced(picture, side)
     except Image.DecompressionBombError:
         raise BrokenPicture("its header claims too many pixels") from None
     except (*_DAMAGED, MemoryError, zlib.error):
@@ -194,7 +194,7 @@ def _header(content: bytes) -> Image.Image:
     return picture
 
 
-def _reduced(picture: Image.Image) -> Image.Image:
+def _reduced(picture: Image.Image, side: int) -> Image.Image:
     if picture.mode.startswith(("I", "F")):  # 16 bits and more: spread over what can be shown
         values = np.asarray(picture, np.float32)
         low, high = float(np.nanmin(values)), float(np.nanmax(values))
@@ -203,7 +203,7 @@ def _reduced(picture: Image.Image) -> Image.Image:
     elif picture.mode not in ("L", "RGB", "RGBA"):
         is_clear = "transparency" in picture.info or picture.mode in ("LA", "La", "PA", "RGBa")
         picture = picture.convert("RGBA" if is_clear else "RGB")
-    picture.thumbnail((MAX_SIDE, MAX_SIDE), reducing_gap=2.0)
+    picture.thumbnail((side, side), reducing_gap=2.0)
     picture = ImageOps.exif_transpose(picture)
     if picture.mode == "RGBA":  # clear parts are seen on white
         white = Image.new("RGBA", picture.size, "white")

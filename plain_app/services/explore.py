@@ -145,7 +145,8 @@ class Explored(RunResults):
     def full_picture(self, row: int) -> str | None:
         """Return an instance's picture large enough to look at closely."""
         if self.picture_column in self._kept_pictures:
-            return pictures.full_picture(self.run.fingerprint, self.picture_column, row)
+            cell = self.display[self.picture_column].iloc[row]
+            return pictures.full_picture(self.run.fingerprint, self.picture_column, row, cell)
         return self.picture(row)
 
 

@@ -20,9 +20,13 @@ def thumbnail(fingerprint: str, column: str, row: int) -> str | None:
     return _uri(fingerprint, column, row, SMALL)
 
 
-def full_picture(fingerprint: str, column: str, row: int) -> str | None:
-    """Return the large picture (1,024 pixels) of an instance, to look at closely."""
-    return _uri(fingerprint, column, row, LARGE)
+def full_picture(fingerprint: str, column: str, row: int, cell: Any) -> str | None:
+    """Return the picture of an instance to look at closely: its file, or the large one kept.
+
+    `cell` names the file, as the data has it; what is read must be what was loaded.
+    """
+    close = Thumbnails(workspace().folder).close_view(fingerprint, column, row, cell)
+    return _uri(fingerprint, column, row, LARGE) if close is None else _data_uri(close)
 
 
 def _uri(fingerprint: str, column: str, row: int, side: int) -> str | None:
@@ -30,9 +34,11 @@ def _uri(fingerprint: str, column: str, row: int, side: int) -> str | None:
     if keys is None or not 0 <= row < len(keys):
         return None
     content = Thumbnails(workspace().folder).jpeg(keys[row].tobytes(), side)
-    if content is None:
-        return None
-    return "data:image/jpeg;base64," + base64.b64encode(content).decode()
+    return None if content is None else _data_uri(content)
+
+
+def _data_uri(jpeg: bytes) -> str:
+    return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

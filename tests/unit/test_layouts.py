@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from wild_layouts import WILD
 
 from core import formats
-from core.cli import app
+from core.cli import app, screen
 from core.data.votes import Votes
 from core.engine.config import PlainConfig
 from core.engine.trainer import PlainTrainer
@@ -49,6 +49,17 @@ def test_a_layout_is_found_by_its_content(layout: Layout, tmp_path: Path) -> Non
     sizes = summary["n_instances"], summary["n_labels"], summary["n_sources"]
     assert sizes == (layout.n_instances, layout.n_labels, layout.n_sources)
     assert (summary["n_features"] > 0) == layout.has_features
+
+
+@pytest.mark.parametrize("name", ["no_label_words", "scored_toxicity", "yes_no_unsure"])
+def test_what_check_says_fits_a_screen(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    path = NAMED[name].write(tmp_path)
+    monkeypatch.setattr(screen.out, "_width", 100)
+    done = CliRunner().invoke(app, ["check", str(path)])
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
 
 
 @each_layout

@@ -1,6 +1,7 @@
 """Pictures as strangers bring them: found beside the data, never outside, hostile ones told."""
 
 import base64
+import hashlib
 import io
 import json
 import os
@@ -300,6 +301,36 @@ def test_thumbnails_are_made_once_and_found_by_row(tmp_path):
     found = kept.rows("abc")["a picture"]
     assert [kept.jpeg(row.tobytes()) is not None for row in found] == [True, False]
     assert kept.rows("unknown") == {}
+
+
+def test_a_picture_is_seen_as_large_as_its_file_while_that_is_the_same(tmp_path):
+    inside = tmp_path / "data"
+    inside.mkdir()
+    (tmp_path / "datasets/abc").mkdir(parents=True)
+    content = io.BytesIO()
+    Image.new("RGB", (6000, 1500), "blue").save(content, "PNG", exif=_exif())
+    (inside / "a.png").write_bytes(content.getvalue())
+    (tmp_path / "b.png").write_bytes(content.getvalue())
+    os.symlink(tmp_path / "b.png", inside / "link.png")
+    kept, key = Thumbnails(tmp_path), hashlib.sha256(content.getvalue()).digest()
+    kept.remember("abc", {"image": [key]}, inside / "table.csv")
+    assert kept.close_view("abc", "image", 0, "a.png") is None  # the table is gone
+    (inside / "table.csv").write_text("image\na.png\n")
+    seen = Image.open(io.BytesIO(kept.close_view("abc", "image", 0, "a.png")))
+    assert (seen.format, seen.size) == ("JPEG", (4096, 1024))
+    assert not seen.getexif()
+    for name in ("../b.png", "link.png", str(tmp_path / "b.png"), "http://x/a.png", None):
+        assert kept.close_view("abc", "image", 0, name) is None
+    assert kept.close_view("abc", "image", 1, "a.png") is None
+    assert kept.close_view("abc", "other", 0, "a.png") is None
+    (inside / "a.png").write_bytes(picture())
+    assert kept.close_view("abc", "image", 0, "a.png") is None
+
+
+def _exif():
+    exif = Image.Exif()
+    exif[0x010E] = "a place nobody should know"
+    return exif
 
 
 def test_a_folder_per_label_comes_out_again(tmp_path):
