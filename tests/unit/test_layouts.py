@@ -263,6 +263,15 @@ def test_mutated_files_are_read_or_refused(layout: Layout, tmp_path: Path) -> No
     survive(formats.read, path.read_bytes(), path, MUTATIONS)
 
 
+def test_mutated_folders_of_hugging_face_are_read_or_refused(tmp_path: Path) -> None:
+    folder = formats.write(cases.small_dataset(), tmp_path / "set", format="datasets")
+    for path in sorted(folder.iterdir()):
+        healthy = path.read_bytes()
+        survive(lambda _: formats.read(folder), healthy, path, 10 * MUTATIONS)
+        path.write_bytes(healthy)
+    formats.read(folder)
+
+
 def test_a_dense_table_of_mostly_zeros_in_a_mat_file_is_read_as_sparse(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     data = (rng.random((400, 2000)) < 0.01) * rng.random((400, 2000))
