@@ -102,8 +102,10 @@ def _rows(folder: Path) -> pa.Table:
         tables = [_arrow(one) for one in files]
         table = pa.concat_tables(tables)
         table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         refuse(f"the Arrow file cannot be read: {error}", DAMAGED)
+    if len({*table.column_names}) < len(table.column_names):
+        refuse("columns must have different names", DAMAGED, value=table.column_names[:20])
     check_rows(len(table))
     return table
 
