@@ -29,7 +29,7 @@ def compare(one: BenchmarkSet, epochs: int = 30, device: str = "cpu") -> dict[st
     """Train `paper` and the reference on the same data; return seconds by stage and the ratios."""
     from core.bench.reference import Reference
     from core.data.dataset import CandidateDataset
-    from core.engine.network import Standardizer
+    from core.engine.scaling import Standardizer
     from core.engine.trainer import PlainTrainer
 
     config = PlainConfig.preset("paper", epochs=epochs, device=device)
@@ -67,8 +67,8 @@ def compare_propagation(one: BenchmarkSet, repeats: int = 5) -> dict[str, Any]:
     """Time the closed form beside T = 200 steps on the same labels, and compare their results."""
     from core.bench.reference import propagate
     from core.engine.graphs import build_instance_graph, build_label_graph
-    from core.engine.network import Standardizer
     from core.engine.propagation import Propagator
+    from core.engine.scaling import Standardizer
 
     Y = (one.candidates if one.candidates is not None else one.noisy(1, seed=0)).astype(np.float32)
     Y_hat = np.random.default_rng(0).random(Y.shape, dtype=np.float32)

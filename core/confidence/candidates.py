@@ -5,7 +5,7 @@ Of n x L cells few are candidates; values are kept for these alone, in row-major
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,19 @@ Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.bool_]
 Kinds = tuple[tuple[int, int], ...]
 
+MAX_CELLS = 1_000_000
+"""Cells looked at where a sample tells as much as all."""
+
 _BY_CHANCE, _EXCEPTIONS = 15, 0.02
 """How often a kind would be offered alone by chance, at least, and the share of it that is."""
+
+
+class Seen(NamedTuple):
+    """What calibration looks at of an n x L matrix, of which all else may stay on a device."""
+
+    cells: npt.NDArray[Any]  # those of candidates
+    mean: Floats  # (L,)
+    rows: npt.NDArray[Any]  # every so many, as `Candidates.sample` says
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +40,23 @@ class Candidates:
     def of(cls, Y: Any) -> Self:
         """Return those of an n x L array; what is known of them already is kept."""
         return Y if isinstance(Y, cls) else cls(np.asarray(Y) > 0)
+
+    @property
+    def sample(self) -> slice:
+        """Evenly spaced rows that tell how labels are offered: `MAX_CELLS` cells at most."""
+        return slice(None, None, max(self.offered.size // MAX_CELLS, 1))
+
+    def see(self, values: Any) -> Seen:
+        """Return what is looked at of an n x L array, unless that is it already."""
+        if isinstance(values, Seen):
+            return values
+        values = np.asarray(values)
+        mean = values.mean(axis=0, dtype=np.float64)
+        return Seen(self.values(values), mean, values[self.sample])
+
+    def values(self, of: Any) -> npt.NDArray[Any]:
+        """Return the candidates' values of an n x L array, or of what was seen of one."""
+        return np.asarray(of.cells if isinstance(of, Seen) else np.asarray(of)[self.cells])
 
     @cached_property
     def cells(self) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

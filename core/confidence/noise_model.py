@@ -54,13 +54,13 @@ class Noise:
     @classmethod
     def fit(cls, Y: Any, Y_hat: Any, level: Level | None = None) -> Self:
         """Learn from all rows. `level` is known where earlier predictions were of candidates."""
-        candidates, Y_hat = Candidates.of(Y), np.asarray(Y_hat)
-        offered, frequency = candidates.offered, candidates.frequency
-        level = Level.fit(offered, Y_hat) if level is None else level
-        predicted = Y_hat.mean(axis=0, dtype=np.float64)
+        candidates = Candidates.of(Y)
+        Y_hat, some = candidates.see(Y_hat), candidates.offered[candidates.sample]
+        frequency, predicted = candidates.frequency, Y_hat.mean
+        level = Level.fit(some, Y_hat.rows) if level is None else level
         if not candidates.size.any():
             return cls(level, frequency, predicted)
-        curve = OfferCurve(offered, Y_hat)
+        curve = OfferCurve(some, Y_hat.rows)
         levels, weights = level.readings
         by_chance = _by_chance(curve, candidates, Y_hat, level, levels)
         model = cls(level, frequency, predicted, curve, by_chance, kinds=candidates.kinds)
@@ -73,10 +73,10 @@ class Noise:
         assert self.curve is not None
         candidates = Candidates.of(Y)
         (rows, labels), size = candidates.cells, candidates.size
-        said = np.asarray(Y_hat)[rows, labels].astype(np.float64)
+        said = candidates.values(Y_hat).astype(np.float64)
         u = self.curve.score(said, labels)
         if Z is not None:
-            moved = by_graphs(np.asarray(Z)[rows, labels], said, rows, eta)
+            moved = by_graphs(candidates.values(Z), said, rows, eta)
             # In log-odds; of predictions below the label's frequency as at that.
             at = np.clip(np.maximum(said, self.frequency[labels]), 0.01, 0.99)
             u, said = u + moved / (at * (1 - at)), said + moved
@@ -128,9 +128,9 @@ def _by_chance(
     curve: OfferCurve, candidates: Candidates, Y_hat: Any, level: Level, levels: Floats
 ) -> tuple[tuple[TrueCurve, FalseCounts] | None, ...]:
     """Return P(true | x) and the numbers of false candidates at every level."""
-    rows, labels = candidates.cells
+    labels = candidates.cells[1]
     size, frequency = candidates.size, candidates.frequency
-    u = curve.score(Y_hat[rows, labels], labels)
+    u = curve.score(candidates.values(Y_hat), labels)
 
     def n_false(e: float) -> float:
         return float((frequency - curve.true_rate(e)).sum())

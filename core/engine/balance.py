@@ -18,8 +18,13 @@ def balance(Z: Any, Y: Any, how: str) -> Any:
     if not isinstance(Z, np.ndarray):
         import torch as xp
     if how == "mask":
-        return xp.clip(Z, 0, 1) * Y
+        out = xp.clip(Z, 0, 1)
+        out *= Y
+        return out
     low, high = xp.amin(Z, 0), xp.amax(Z, 0)
     flat = high - low < 1e-6
-    scaled = (Z - low) / xp.where(flat, xp.ones_like(low), high - low)
-    return xp.clip(xp.where(flat, Z, scaled), 0, 1) * (xp.amax(Y, 0) > 0)
+    out = Z - xp.where(flat, xp.zeros_like(low), low)
+    out /= xp.where(flat, xp.ones_like(low), high - low)
+    out = xp.clip(out, 0, 1, out=out)
+    out *= xp.amax(Y, 0) > 0
+    return out

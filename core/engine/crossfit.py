@@ -4,6 +4,8 @@ Three kinds of model are each right on other data: an ensemble of networks (`cor
 a kernel regression (`core.engine.kernel`) and the votes of an instance's neighbours. They are added
 with weights, none negative, that bring the sum nearest to the targets; since every prediction was
 made without the instance's own target, no truth is needed to weigh them.
+
+All of it is on the device; the host sees one small matrix, from which it finds the weights.
 """
 
 from collections.abc import Mapping
@@ -19,12 +21,11 @@ from core.cluster.executors import Executor
 from core.data.dataset import Features
 from core.engine.config import PlainConfig
 from core.engine.ensemble import Ensemble
-from core.engine.graphs import InstanceGraph
-from core.engine.kernel import KernelRidge
+from core.engine.graphs import InstanceGraph, sparse_tensor
+from core.engine.kernel import KernelRidge, blocks
 from core.engine.members import MembersByTasks
-from core.engine.network import LOSSES, Between, Rows
-
-Matrix = npt.NDArray[np.float32]
+from core.engine.network import LOSSES, Between
+from core.engine.scaling import Rows
 
 
 class CrossFit:
@@ -47,9 +48,13 @@ class CrossFit:
         config: PlainConfig,
         executor: Executor | None = None,
     ) -> None:
-        self._affinity = graph.affinity
-        self._degree = np.asarray(graph.affinity.sum(axis=1), np.float32).reshape(-1, 1)
-        self._kernel = KernelRidge(X, config.landmarks, config.seed) if config.landmarks else None
+        device = targets.device
+        self._affinity = sparse_tensor(graph.affinity, device)
+        degree = np.asarray(graph.affinity.sum(axis=1), np.float32).reshape(-1, 1)
+        self._votes_and_one = torch.as_tensor(degree + 1, device=device)
+        self._kernel = None
+        if config.landmarks:
+            self._kernel = KernelRidge(X, config.landmarks, config.seed, device)
         self._loss = LOSSES[config.loss]
         n, d = X.shape
         of_networks = (n, d, targets.mean(dim=0), config, targets.device)
@@ -65,14 +70,13 @@ class CrossFit:
     def set_targets(self, targets: Tensor) -> None:
         """Take new targets; kernel and neighbours follow at once, networks from the next epoch."""
         self._targets = targets
-        T = targets.cpu().numpy()
-        self._level = T.mean(axis=0)
-        self._centred = T - self._level
+        self._level = targets.mean(dim=0)
+        self._votes = None  # its place is needed for the next
         # One more vote for the label's rate, so that few or far neighbours say little.
-        votes = (self._affinity @ T + self._level) / (self._degree + 1) - self._level
-        self._others: list[Matrix] = [np.asarray(votes, np.float32)]
+        votes = (self._affinity @ targets.to(self._affinity.device)).to(self.device)
+        self._votes = votes.add_(self._level).div_(self._votes_and_one).sub_(self._level)
         if self._kernel is not None:
-            self._others.append(self._kernel.fit(T) - self._level)
+            self._kernel.fit(targets)
         self._weights = np.zeros(0)
 
     def train_epoch(self, features: Rows, between: Between = None) -> None:
@@ -81,34 +85,36 @@ class CrossFit:
 
     def held_out(self, features: Rows, *, networks: bool = True) -> Tensor:
         """Return Y_hat of the training instances, n x L in [0, 1], each label with its rate."""
-        parts = list(self._others)
-        if networks:
-            own = self.networks.held_out(features).cpu().numpy()
-            own -= self._level
-            parts.append(own)
-        products = np.array([[np.vdot(a, b) for b in parts] for a in parts], np.float64)
-        aims = np.array([np.vdot(a, self._centred) for a in parts], np.float64)
-        self._weights = nnls(products, aims)[0]
-        Y_hat = np.zeros_like(self._centred)
-        for w, part in zip(self._weights, parts, strict=True):
-            Y_hat += np.float32(w) * part
-        Y_hat += self._level
-        return torch.as_tensor(_at_level(Y_hat, self._level), device=self.device)
+        own = self.networks.held_out(features) if networks else None
+        self._weights = self._weighed(own)
+        Y_hat = torch.empty_like(self._targets) if own is None else own  # in its place
+        for at in blocks(len(Y_hat)):
+            total = self._level.repeat(at.stop - at.start, 1)
+            for w, part in zip(self._weights, self._parts(at, own), strict=True):
+                total.add_(part, alpha=float(w))
+            Y_hat[at] = total
+        return _at_level(Y_hat, self._level)
 
     def predict(self, X: Features, features: Rows) -> Tensor:
         """Return predictions of other instances; the neighbours' weight goes to the others."""
-        says = [self.networks.predict(features).cpu().numpy() - self._level]
+        says = [self.networks.predict(features) - self._level]
         if self._kernel is not None:
-            says.insert(0, self._kernel.predict(X) - self._level)
+            says.insert(0, torch.as_tensor(self._kernel.predict(X)).to(self.device) - self._level)
         weights = np.append(self._weights, np.zeros(len(says) + 1 - len(self._weights)))
         votes, own = weights[0], weights[1:]
         own = own * (1 + votes / own.sum()) if own.sum() > 0 else np.ones_like(own) / len(own)
-        Y_hat = self._level + sum(np.float32(w) * part for w, part in zip(own, says, strict=True))
-        return torch.as_tensor(np.clip(Y_hat, 0, 1, dtype=np.float32), device=self.device)
+        Y_hat = self._level.repeat(len(says[0]), 1)
+        for w, part in zip(own, says, strict=True):
+            Y_hat.add_(part, alpha=float(w))
+        return Y_hat.clamp_(0, 1)
 
     def loss(self, Y_hat: Tensor) -> Tensor:
         """Return the loss of these predictions, averaged over instances and labels."""
-        return self._loss.value(Y_hat, self._targets)
+        parts = [
+            self._loss.value(Y_hat[at], self._targets[at]) * (at.stop - at.start)
+            for at in blocks(len(Y_hat))
+        ]
+        return torch.stack(parts).sum() / len(Y_hat)
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that training changes."""
@@ -121,11 +127,30 @@ class CrossFit:
         self.networks.restore(state)
         self._weights = state["weights"].numpy()
 
+    def _parts(self, at: slice, own: Tensor | None) -> list[Tensor]:
+        """Return what each model says of some rows beyond the labels' rates."""
+        assert self._votes is not None
+        parts = [self._votes[at]]
+        if self._kernel is not None:
+            parts.append(self._kernel.left_out(at))
+        return parts if own is None else [*parts, own[at] - self._level]
 
-def _at_level(Y_hat: Matrix, level: Matrix) -> Matrix:
+    def _weighed(self, own: Tensor | None) -> npt.NDArray[np.float64]:
+        """Return the weights, none negative, that bring the sum nearest to the targets."""
+        sums: Tensor | None = None
+        for at in blocks(len(self._targets)):
+            aim = self._targets[at] - self._level
+            both = torch.stack([*self._parts(at, own), aim]).flatten(1)
+            sums = both[:-1] @ both.T if sums is None else sums.add_(both[:-1] @ both.T)
+        assert sums is not None
+        products = sums.cpu().numpy().astype(np.float64)
+        return np.asarray(nnls(products[:, :-1], products[:, -1])[0])
+
+
+def _at_level(Y_hat: Tensor, level: Tensor) -> Tensor:
     """Cut predictions to [0, 1] and keep each label's mean; in place."""
-    np.clip(Y_hat, 0, 1, out=Y_hat)
-    for _ in range(6):
-        Y_hat += level - Y_hat.mean(axis=0)
-        np.clip(Y_hat, 0, 1, out=Y_hat)
+    n, shift = len(Y_hat), torch.zeros_like(level)
+    for _ in range(7):
+        sums = [Y_hat[at].add_(shift).clamp_(0, 1).sum(dim=0) for at in blocks(n)]
+        shift = level - torch.stack(sums).sum(dim=0) / n
     return Y_hat

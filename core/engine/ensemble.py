@@ -17,11 +17,14 @@ from core.engine.config import PlainConfig
 from core.engine.network import (
     LOSSES,
     Between,
-    Rows,
     hidden_sizes,
     one_thread_if_small,
     restored_on_error,
 )
+from core.engine.scaling import Rows
+
+_GATHERED = 16
+"""Batches whose rows are gathered in one operation."""
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """AdamW's state, which a checkpoint keeps."""
@@ -119,6 +122,7 @@ class Ensemble:
     def _set_moments(self, moments: Mapping[str, Tensor]) -> None:
         groups = self._optimizer.state_dict()["param_groups"]
         self._optimizer.load_state_dict({"state": {0: dict(moments)}, "param_groups": groups})
+        self._done = int(moments["step"])  # counted on: asking the device would wait for it
 
     def _start(self, rates: Tensor) -> None:
         for W in self._layers(self.theta):
@@ -138,21 +142,23 @@ class Ensemble:
         n_steps = -(-rows.shape[1] // size) * self._config.epochs
         work = size * max(b * c for _, b, c in self._shapes)
         (group,) = self._optimizer.param_groups
-        done = int(self._optimizer.state[self.theta]["step"])
         with torch.no_grad(), one_thread_if_small(work):
-            for at, (x, z) in enumerate(self._batches(features, Z, rows, size), done):
+            for x, z in self._batches(features, Z, rows, size):
                 if between is not None:
                     between()
                 self._gradient(x, z)
-                group["lr"] = self._config.learning_rate * (1 + cos(pi * min(at / n_steps, 1))) / 2
+                part = min(self._done / n_steps, 1)
+                group["lr"] = self._config.learning_rate * (1 + cos(pi * part)) / 2
                 self._optimizer.step()
+                self._done += 1
 
     def _batches(
         self, features: Rows, Z: Tensor, rows: Tensor, size: int
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        for at in torch.split(rows, size, dim=1):
+        for at in torch.split(rows, _GATHERED * size, dim=1):
             flat = at.reshape(-1)
-            yield features.rows(flat).view(*at.shape, -1), Z[flat].view(*at.shape, -1)
+            x, z = features.rows(flat).view(*at.shape, -1), Z[flat].view(*at.shape, -1)
+            yield from zip(torch.split(x, size, dim=1), torch.split(z, size, dim=1), strict=True)
 
     def _gradient(self, x: Tensor, z: Tensor) -> None:
         """Write the gradient of all networks' losses, each averaged over its batch."""

@@ -4,14 +4,19 @@ A Gaussian kernel of the instances to m of them (Nystroem) gives features whose 
 solved for all strengths from one eigendecomposition. What the fit would say of a row had it been
 left out is exact and free: (F_i - h_i y_i) / (1 - h_i) with the leverage h_i. The strength is the
 one whose left-out predictions are nearest to the targets, so no truth is needed.
+
+The decomposition is made on the host, once; fits are products on the device of the targets, block
+by block, so that no further matrix of rows x labels is kept.
 """
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+import torch
 from scipy.linalg import cholesky, eigh, solve_triangular
+from torch import Tensor
 
 from core.data.dataset import Features
 
@@ -25,7 +30,7 @@ _FEWEST = 500
 _LARGEST = 2**26
 """Values of the kernel matrix; larger data has fewer landmarks."""
 
-_CHUNK = 8192
+_BLOCK = 8192
 """Rows handled at once."""
 
 
@@ -35,9 +40,12 @@ class KernelRidge:
     Parameters
     ----------
     X : (n, d) scaled features; n_landmarks : at most so many; seed : of their choice
+    device : of the targets
     """
 
-    def __init__(self, X: Features, n_landmarks: int, seed: int = 0) -> None:
+    def __init__(
+        self, X: Features, n_landmarks: int, seed: int = 0, device: torch.device | str = "cpu"
+    ) -> None:
         n, d = X.shape
         m = min(n, n_landmarks, max(_FEWEST, d), max(_LARGEST // n, 1))
         at = np.sort(np.random.default_rng(seed).permutation(n)[:m])
@@ -45,53 +53,63 @@ class KernelRidge:
         self._squares = _squares(self._landmarks)
         # Sparse rows have length 1 and few neighbours: their kernel is wider.
         self._width = (2.0 if sp.issparse(X) else 1.0) * self._mean_distance()
-        K = self._kernel(X)
-        W = K[at].astype(np.float64)
+        features = np.empty((n, m), np.float32)
+        for part in blocks(n):
+            features[part] = self._kernel(X[part])
+        W = features[at].astype(np.float64)
         L = cholesky(W + 1e-5 * max(float(W.trace()) / m, 1e-6) * np.eye(m), lower=True)
-        features = solve_triangular(L, K.T, lower=True, check_finite=False).T.astype(np.float32)
+        for part in blocks(n):
+            features[part] = solve_triangular(L, features[part].T, lower=True, check_finite=False).T
         self._mean = features.mean(axis=0)
         features -= self._mean
         spread, V = eigh((features.T @ features).astype(np.float64), driver="evd")
         some = spread > 1e-6 * max(spread[-1], 1e-12)
-        self._spread = spread[some].astype(np.float32)
-        basis = (V[:, some] / np.sqrt(spread[some])).astype(np.float32)
-        self._A: Matrix = features @ basis  # orthonormal columns
-        self._to_coefficients = solve_triangular(L, basis, lower=True, trans="T").astype(np.float32)
+        spread = spread[some].astype(np.float32)
+        basis = (V[:, some] / np.sqrt(spread)).astype(np.float32)
+        shrunk = np.stack([spread / (spread + s) for s in STRENGTHS], axis=1)
+        leverage = np.empty((n, len(STRENGTHS)), np.float32)
+        for part in blocks(n):  # in place: orthonormal columns
+            A = features[part] @ basis
+            features[part, : len(spread)] = A
+            leverage[part] = A**2 @ shrunk + np.float32(1 / n)
         self._basis = basis
-        shrunk = np.stack([self._spread / (self._spread + s) for s in STRENGTHS], axis=1)
-        self._leverage: Matrix = np.concatenate(
-            [part**2 @ shrunk for part in np.split(self._A, range(_CHUNK, n, _CHUNK))]
-        ) + np.float32(1 / n)
+        self._to_coefficients = solve_triangular(L, basis, lower=True, trans="T").astype(np.float32)
+        self._A, self._leverage, self._shrunk = (
+            torch.as_tensor(one, device=device)
+            for one in (features[:, : len(spread)], leverage, shrunk.T)
+        )
 
-    def fit(self, targets: Any) -> Matrix:
-        """Fit the targets (n, L); return what is predicted of every row without it."""
-        T = np.asarray(targets, np.float32)
-        level = T.mean(axis=0)
-        T = T - level
-        projected = self._A.T @ T
-        few = slice(None, None, max(T.size // 200_000, 1))
-        errors = [((self._left_out(T, projected, s, few) - T[few]) ** 2).mean() for s in _EACH]
-        best = int(np.argmin(errors))
-        coefficients = self._shrunk(best)[:, None] * projected
+    def fit(self, targets: Tensor) -> None:
+        """Fit the targets, (n, L)."""
+        level = targets.mean(dim=0)
+        self._targets, self._level = targets, level
+        self._projected = self._A.new_zeros(self._A.shape[1], targets.shape[1])
+        for part in blocks(len(targets)):
+            self._projected += self._A[part].T @ (targets[part] - level)
+        few = slice(None, None, max(targets.numel() // 200_000, 1))
+        centred = targets[few] - level
+        errors = [(self._without(few, s) - centred).square().mean() for s in _EACH]
+        self._best = int(torch.stack(errors).argmin())
+        shrunk, projected = (
+            one.cpu().numpy() for one in (self._shrunk[self._best], self._projected)
+        )
+        coefficients = shrunk[:, None] * projected
         self._coefficients = self._to_coefficients @ coefficients
-        self._offset = level - self._mean @ (self._basis @ coefficients)
-        return np.asarray(self._left_out(T, projected, best, slice(None)) + level)
+        self._offset = level.cpu().numpy() - self._mean @ (self._basis @ coefficients)
+
+    def left_out(self, rows: slice) -> Tensor:
+        """Return what the last fit says of these rows without them, above the targets' mean."""
+        return self._without(rows, self._best)
 
     def predict(self, X: Features) -> Matrix:
         """Return what the last fit says of other instances, not cut to [0, 1]."""
-        parts = [
-            self._kernel(X[start : start + _CHUNK]) @ self._coefficients
-            for start in range(0, X.shape[0], _CHUNK)
-        ]
+        parts = [self._kernel(X[part]) @ self._coefficients for part in blocks(X.shape[0])]
         return np.asarray(np.concatenate(parts) + self._offset, np.float32)
 
-    def _shrunk(self, strength: int) -> Matrix:
-        return np.asarray(self._spread / (self._spread + np.float32(STRENGTHS[strength])))
-
-    def _left_out(self, T: Matrix, projected: Matrix, strength: int, rows: slice) -> Matrix:
-        h = np.minimum(self._leverage[rows, strength, None], np.float32(0.999))
-        fitted = self._A[rows] @ (self._shrunk(strength)[:, None] * projected)
-        return np.asarray((fitted - h * T[rows]) / (1 - h))
+    def _without(self, rows: slice, strength: int) -> Tensor:
+        h = self._leverage[rows, strength, None].clamp(max=0.999)
+        fitted = self._A[rows] @ (self._shrunk[strength][:, None] * self._projected)
+        return (fitted - h * (self._targets[rows] - self._level)).div_(1 - h)
 
     def _mean_distance(self) -> float:
         """Return the mean squared distance of the landmarks."""
@@ -111,6 +129,12 @@ class KernelRidge:
 
 
 _EACH = range(len(STRENGTHS))
+
+
+def blocks(n: int) -> Iterator[slice]:
+    """Yield the rows from 0 to n, a few at a time: what is made of them stays near a processor."""
+    for start in range(0, n, _BLOCK):
+        yield slice(start, min(start + _BLOCK, n))
 
 
 def _squares(X: Features) -> Matrix:

@@ -15,7 +15,8 @@ from core.cluster.executors import Executor, Item
 from core.cluster.shared_arrays import load, remove, save
 from core.engine.config import PlainConfig
 from core.engine.ensemble import Ensemble
-from core.engine.network import Between, Rows
+from core.engine.network import Between
+from core.engine.scaling import Rows
 
 _VECTORS = ("theta", "exp_avg", "exp_avg_sq")
 _WRITTEN = 65_536

@@ -16,7 +16,6 @@ The release restarts Z from Y in every epoch although the paper's Algorithm 1 ca
 restart, so that Z depends on Y and Y_hat alone.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import comb
@@ -30,7 +29,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from core.engine.balance import balance
 from core.engine.config import PlainConfig
-from core.engine.graphs import InstanceGraph, LabelGraph
+from core.engine.graphs import InstanceGraph, LabelGraph, sparse_tensor
 from core.errors import ConfigError, DatasetError, Problem
 
 TOLERANCE = 1e-6
@@ -87,7 +86,11 @@ class Propagator:
         self.shape = (instance_graph.n_instances, label_graph.n_labels)
         h = alpha + beta
         # Doubled and weighted once, so that 2 M(Z) is two products and a sum.
-        self._A_x: Any = instance_graph.normalized * np.float32(2 * alpha / h) if alpha else None
+        A: Any = instance_graph.normalized if alpha else None
+        if alpha:  # at the same places, which are not copied
+            data = A.data * np.float32(2 * alpha / h)
+            A = sp.csr_array((data, A.indices, A.indptr), shape=A.shape)
+        self._A_x: Any = A
         self._A_y: Any = label_graph.normalized * np.float32(2 * beta / h) if beta else None
         self._p, self._q = self._expand()
         self._last: tuple[Any, Any] | None = None
@@ -122,15 +125,7 @@ class Propagator:
         moved = object.__new__(Propagator)
         moved.__dict__.update(self.__dict__)
         if self._A_x is not None:
-            A = self._A_x
-            starts, columns, values = (
-                torch.as_tensor(part, device=device) for part in (A.indptr, A.indices, A.data)
-            )
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-                moved._A_x = torch.sparse_csr_tensor(
-                    starts, columns, values, size=A.shape, check_invariants=True
-                )
+            moved._A_x = sparse_tensor(self._A_x, device)
         if self._A_y is not None:
             moved._A_y = torch.as_tensor(self._A_y, device=device)
         return moved
@@ -160,16 +155,11 @@ class Propagator:
         squares = (Z * Z).sum()
         half_x, half_y = self.alpha * squares / 2, self.beta * squares / 2
         if self.alpha:
-            half_x = half_x - h * (Z * (self._A_x @ Z)).sum() / 4
+            half_x = half_x - h * _product(Z, self._A_x @ Z) / 4
         if self.beta:
-            half_y = half_y - h * (Z * (Z @ self._A_y)).sum() / 4
-        to_prediction, to_candidates = (_squared_distance(Z, to) for to in (Y_hat, Y))
-        return (
-            to_prediction / 2,
-            self.eta * to_candidates / 2,
-            half_x,
-            half_y,
-        )
+            half_y = half_y - h * _product(Z, Z @ self._A_y) / 4
+        to_prediction, to_candidates = (_product(off, off) for off in (Z - to for to in (Y_hat, Y)))
+        return to_prediction / 2, self.eta * to_candidates / 2, half_x, half_y
 
     def evidence(self, i: int, j: int, Y: Any = None, Y_hat: Any = None) -> Evidence:
         """Split Z_ij, before balancing, into what each candidate and prediction contributes.
@@ -322,9 +312,10 @@ class Propagator:
                 out *= 0.5
             if b_next is not None:
                 out -= b_next
-            out += float(c[k]) * Y
+                b_next = None
+            _add(out, float(c[k]), Y)
             if d[k]:
-                out += float(d[k]) * Y_hat
+                _add(out, float(d[k]), Y_hat)
             b, b_next = out, b
         return b
 
@@ -392,7 +383,14 @@ def _weight(powers: npt.NDArray[np.float64], r: int, s: int) -> float:
     return float(powers[r + s] * comb(r + s, r)) if r + s < len(powers) else 0.0
 
 
-def _squared_distance(Z: Any, to: Any) -> Any:
-    off = Z - to
-    off *= off
-    return off.sum()
+def _add(to: Any, factor: float, values: Any) -> None:
+    """Add a multiple, in place; of tensors without another matrix in between."""
+    if not isinstance(to, np.ndarray):
+        to.add_(values, alpha=factor)
+    else:
+        to += factor * values
+
+
+def _product(Z: Any, other: Any) -> Any:
+    other *= Z
+    return other.sum()

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from core.cluster.executors import Executor
-from core.confidence.candidates import Candidates
+from core.confidence.candidates import Candidates, Seen
 from core.confidence.level import Level
 from core.confidence.noise_model import Noise
 from core.confidence.reliability import Reliability, reliability
@@ -31,7 +31,10 @@ an epoch and new targets take one reading of e, the last epoch and the end all o
 
 
 class PseudoLabels:
-    """The propagation half of an epoch, with the candidates on the device."""
+    """The propagation half of an epoch, with the candidates on the device.
+
+    Confidences are values of candidate cells, in row-major order.
+    """
 
     def __init__(
         self,
@@ -56,9 +59,8 @@ class PseudoLabels:
         self._propagator = propagator.to(self._device)
         self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
         self._candidates = Candidates.of(dataset.candidates)
-        self._cells = tuple(
-            torch.as_tensor(part, device=self._device) for part in self._candidates.cells
-        )
+        rows, labels = self._candidates.cells
+        self._at = torch.as_tensor(rows * dataset.n_labels + labels, device=self._device)
         self.level, self.level_is_due = Level(), False  # until predictions are worth it
         self._fitted: tuple[Tensor, Level, Noise] | None = None
         self._sources = source_model(dataset.votes, held_out=config.members > 1)
@@ -75,10 +77,9 @@ class PseudoLabels:
         """Return the first prediction, which is the candidates, pseudo-labels and confidences."""
         Y = self._Y
         if self._config.disambiguation == "none":
-            return Y.to(self._out), Y.to(self._out), Y.to(self._out)
+            return Y.to(self._out), Y.to(self._out), self._of_candidates(Y)
         raw = self._propagate(Y)
-        Z, confidence = self._balanced(raw), self._propagator.confidence(raw, Y)
-        return Y.to(self._out), Z.to(self._out), confidence.to(self._out)
+        return Y.to(self._out), self._balanced(raw).to(self._out), self._beyond(raw)
 
     def step(
         self, Y_hat: Tensor, Z: Tensor, *, is_last: bool = False
@@ -89,59 +90,95 @@ class PseudoLabels:
         is the paper's: its confidences are calibrated at the end, which costs more than an epoch.
         """
         Y_hat, raw = Y_hat.to(self._device), Z.to(self._device)
+        self._fitted = None  # with the last predictions
         propagates = self._config.disambiguation == "alternating"
         if propagates:
             raw = self._propagate(Y_hat)
         if self._config.members > 1:
             confidence = self._calibrated(Y_hat, raw, None if is_last else _QUICK_ROUNDS)
         else:
-            own = Y_hat * self._Y
-            confidence = self._propagator.confidence(raw, self._Y) if propagates else own
+            confidence = self._beyond(raw) if propagates else self._of_candidates(Y_hat)
         objective = self._propagator.objective(raw, self._Y, Y_hat)
         Z = self._balanced(raw) if propagates else Z
-        return Z.to(self._out), confidence.to(self._out), objective
+        return Z.to(self._out), confidence, objective
 
     def calibrated(self, Y_hat: Tensor, *, targets: bool = False) -> Tensor:
         """Return the confidences of these predictions as probabilities."""
         Y_hat = Y_hat.to(self._device)
-        return self._calibrated(Y_hat, self._propagate(Y_hat), targets=targets).to(self._out)
+        return self._calibrated(Y_hat, self._propagate(Y_hat), targets=targets)
+
+    def whole(self, confidences: Tensor) -> Tensor:
+        """Return confidences as an n x L matrix, 0 where there is no candidate."""
+        out = torch.zeros_like(self._Y)
+        out.view(-1)[self._at] = confidences
+        return out.to(self._out)
+
+    def candidates_of(self, values: Tensor) -> Tensor:
+        """Return the candidates' values of an n x L matrix."""
+        return self._of_candidates(values.to(self._device))
 
     def _calibrated(
         self, Y_hat: Tensor, raw: Tensor, rounds: int | None = None, *, targets: bool = False
     ) -> Tensor:
-        Z = _shown(raw) if self._config.disambiguation == "alternating" else None
-        eta, sources, Y, predictions = (
+        propagates, eta, Y = (
+            self._config.disambiguation == "alternating",
             self._config.eta,
-            self._sources,
             self._candidates,
-            _shown(Y_hat),
         )
-        if sources is not None:
-            if rounds is not None:
-                sources = replace(sources, rounds=rounds)
-            dense = sources.refit(predictions).confidences(Y.offered, Z, predictions, eta)
-            return torch.as_tensor(dense, dtype=torch.float32, device=self._device)
+        if self._sources is not None:
+            by_sources = self._by_sources(Y_hat, raw if propagates else None, rounds)
+            return torch.as_tensor(by_sources, dtype=torch.float32, device=self._device)
+        seen, Z = self._seen(Y_hat, raw if propagates else None)
         if self.level_is_due:
-            self.level = Level.fit(Y.offered, predictions, self._config.expected_false)
+            some = Y.offered[Y.sample]
+            self.level = Level.fit(some, seen.rows, self._config.expected_false)
             self.level_is_due = False
         level = self.level if rounds is None and not targets else self.level.one_reading
         if self._fitted is None or self._fitted[0] is not Y_hat or self._fitted[1] != level:
             # Kept, for new targets and the end of a run ask again about an epoch's predictions.
-            self._fitted = Y_hat, level, Noise.fit(Y, predictions, level)
-        found = self._fitted[2].of_cells(Y, Z, predictions, eta, targets=targets)
-        values = torch.as_tensor(found, dtype=torch.float32, device=self._device)
-        return torch.zeros_like(self._Y).index_put_(self._cells, values)
+            self._fitted = Y_hat, level, Noise.fit(Y, seen, level)
+        found = self._fitted[2].of_cells(Y, Z, seen, eta, targets=targets)
+        return torch.as_tensor(found, dtype=torch.float32).to(self._device)
+
+    def _by_sources(self, Y_hat: Tensor, raw: Tensor | None, rounds: int | None) -> Matrix:
+        """Return confidences where several sources voted."""
+        sources, predictions = self._sources, _shown(Y_hat)
+        assert sources is not None
+        if rounds is not None:
+            sources = replace(sources, rounds=rounds)
+        Z, Y = None if raw is None else _shown(raw), self._candidates
+        dense = sources.refit(predictions).confidences(Y.offered, Z, predictions, self._config.eta)
+        return np.asarray(dense[Y.cells], np.float32)
+
+    def _seen(self, Y_hat: Tensor, raw: Tensor | None) -> tuple[Seen, Seen | None]:
+        """Bring what calibration looks at to the host, in one copy."""
+        sample = Y_hat[self._candidates.sample]
+        parts = [self._of_candidates(Y_hat), Y_hat.mean(dim=0), sample.reshape(-1)]
+        if raw is not None:
+            parts.append(self._of_candidates(raw))
+        sizes = [len(part) for part in parts]
+        found = torch.split(torch.cat(parts).cpu(), sizes)
+        cells, mean, rows, *of_raw = (part.numpy() for part in found)
+        seen = Seen(cells, mean.astype(np.float64), rows.reshape(sample.shape))
+        return seen, seen._replace(cells=of_raw[0]) if of_raw else None
 
     def reliability(self, Y_hat: Tensor) -> Reliability | None:
         return reliability(self._sources, self._candidates.offered, to_host(Y_hat))
 
-    def movement(self, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
+    def movement(self, was: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
         """Return how many candidate cells changed sides, and their mean entropy in nats."""
-        was, now = before.to(self._device)[self._cells], after.to(self._device)[self._cells]
         changed = ((was > 0.5) != (now > 0.5)).sum().float()
         p = now.clamp(1e-7, 1 - 1e-7)
         entropy = -(p * p.log() + (1 - p) * (1 - p).log())
         return changed, entropy.sum() / max(len(p), 1)
+
+    def _of_candidates(self, values: Tensor) -> Tensor:
+        return values.reshape(-1)[self._at]
+
+    def _beyond(self, raw: Tensor) -> Tensor:
+        """Return what Z says of each candidate beyond its being one (`Propagator.confidence`)."""
+        eta = self._config.eta
+        return self._of_candidates(raw).mul_(1 + eta).sub_(eta).clamp_(0, 1)
 
     def _balanced(self, raw: Tensor) -> Tensor:
         Z: Tensor = balance(raw, self._Y, self._config.balance)

@@ -34,8 +34,9 @@ from core.engine.crossfit import CrossFit
 from core.engine.events import EpochRecord, Event, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.engine.graphs import InstanceGraph, LabelGraph, build_instance_graph, build_label_graph
 from core.engine.metrics import f1, roc_auc
-from core.engine.network import Between, Network, Rows, Threads, choose_device, fit_scaling
+from core.engine.network import Between, Network, Threads, choose_device
 from core.engine.pseudo_labels import PseudoLabels, to_host
+from core.engine.scaling import Rows, fit_scaling
 from core.errors import StopTraining, TrainingError
 from core.methods.learner import MethodLearner
 
@@ -132,6 +133,10 @@ class PlainTrainer:
             self._learner = CrossFit(
                 scaled, features, instance_graph, first, config, self._executor
             )
+
+    def _predict_without_networks(self, features: Any) -> None:
+        """Let the other models say what there is before the first epoch, where there are such."""
+        if isinstance(self._learner, CrossFit):
             self._Y_hat = self._learner.held_out(features, networks=False)
             self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
 
@@ -164,11 +169,12 @@ class PlainTrainer:
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
-        features = self._scaling.rows(scaled, device)
+        features = self._scaling.rows(scaled, device, dataset.features)
         graphs = (instance_graph, label_graph)
         self._propagation = PseudoLabels(config, *graphs, dataset, device, self._executor)
         self._begin(dataset, scaled, features, instance_graph, targets, device)
         del scaled  # as large as the data
+        self._predict_without_networks(features)
         self._epoch = 0
         if theta is not None:
             self._learner.restore({**self._learner.state(), "theta": torch.tensor(theta)})
@@ -229,7 +235,8 @@ class PlainTrainer:
             self._learner.set_targets(self._Z if self._targets is None else self._targets)
         elif config.disambiguation == "alternating" and self._targets is None:
             if epoch - 1 in self._renewals:
-                self._learner.set_targets(self._propagation.calibrated(self._Y_hat, targets=True))
+                found = self._propagation.calibrated(self._Y_hat, targets=True)
+                self._learner.set_targets(self._propagation.whole(found))
 
     def checkpoint(self) -> dict[str, npt.NDArray[Any]]:
         """Return everything a training needs to go on after the last event, as arrays."""
@@ -237,7 +244,7 @@ class PlainTrainer:
             **self._learner.state(),
             "Y_hat": self._Y_hat,
             "Z": self._Z,
-            "confidence": self._confidence,
+            "confidence": self._propagation.whole(self._confidence),
             "level": torch.as_tensor(self.level.to_array()),
         }
         arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
@@ -247,9 +254,8 @@ class PlainTrainer:
         device = self._Z.device
         tensors = {name: torch.tensor(array) for name, array in checkpoint.items()}
         self._learner.restore(tensors)
-        self._Y_hat, self._Z, self._confidence = (
-            tensors[name].to(device) for name in ("Y_hat", "Z", "confidence")
-        )
+        self._Y_hat, self._Z = (tensors[name].to(device) for name in ("Y_hat", "Z"))
+        self._confidence = self._propagation.candidates_of(tensors["confidence"])
         self._epoch = int(checkpoint["epoch"])
         if "level" in checkpoint:  # not in those of earlier versions
             self._propagation.level = Level.from_array(checkpoint["level"])
@@ -276,7 +282,7 @@ class PlainTrainer:
 
         With one network they are calibrated only once the training has ended.
         """
-        return to_host(self._confidence)
+        return to_host(self._propagation.whole(self._confidence))
 
     @property
     def sources(self) -> Reliability | None:

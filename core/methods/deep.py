@@ -7,7 +7,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from core.engine.network import Rows, Standardizer, choose_device, hidden_sizes
+from core.engine.network import choose_device, hidden_sizes
+from core.engine.scaling import Rows, Standardizer
 from core.methods.base import Matrix
 
 

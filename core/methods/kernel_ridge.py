@@ -42,7 +42,7 @@ class CandidateKernelRidge(CandidateEstimator):
     def _regress(self, X: Any, Y: Matrix) -> Any:
         from sklearn.kernel_ridge import KernelRidge
 
-        from core.engine.network import Standardizer
+        from core.engine.scaling import Standardizer
 
         scaling = Standardizer.fit(X)
         scaled = np.asarray(scaling.apply(X))

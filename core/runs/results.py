@@ -225,7 +225,8 @@ def lay_out(workspace: Workspace, run_id: str) -> None:
 
 def keep_neighbors(workspace: Workspace, run_id: str) -> None:
     """Search more neighbours than a run's graph has, unless that is done: other k, other rho."""
-    from core.engine.network import choose_device, fit_scaling
+    from core.engine.network import choose_device
+    from core.engine.scaling import fit_scaling
 
     run = workspace.runs.get(run_id)
     target = workspace.runs.folder(run.id) / "neighbors.npz"

@@ -135,7 +135,7 @@ class Judge:
             of_all and self.training.n_instances < dataset.n_instances,
         )
         if key not in self._neighbors:
-            from core.engine.network import fit_scaling
+            from core.engine.scaling import fit_scaling
 
             scaled = fit_scaling(dataset.features, config).apply(dataset.features)
             seed = self._settings.base.seed

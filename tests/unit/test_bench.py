@@ -9,7 +9,7 @@ from core.cli import app as command_line
 from core.data.dataset import CandidateDataset
 from core.data.noise import false_share_candidates
 from core.engine.config import PlainConfig
-from core.engine.network import Standardizer
+from core.engine.scaling import Standardizer
 from core.engine.trainer import PlainTrainer
 from core.errors import ConfigError, PlainError
 from core.methods.cleanlab_scores import self_confidence

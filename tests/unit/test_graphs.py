@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from core.engine import cells
 from core.engine.cells import TARGET, search_cells
 from core.engine.graphs import (
     InstanceGraph,
@@ -79,6 +80,24 @@ def test_approximate_graph_reports_the_recall_it_reaches():
     found = (approximate.affinity > 0).multiply(exact.affinity > 0).nnz / exact.affinity.nnz
     assert approximate.recall >= 0.9
     assert found == pytest.approx(approximate.recall, abs=0.05)
+
+
+def test_centres_in_groups_are_found_without_comparing_with_all(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((2000, 8)).astype(np.float32)
+    monkeypatch.setattr("core.engine.cells._SIZE", 40)
+    flat = build_instance_graph(X, search="cells")
+    monkeypatch.setattr("core.engine.cells._FLAT", 10)
+    compared = []
+
+    def searching(queries, rows, k, search=cells._faiss_search):
+        compared.append(len(rows))
+        return search(queries, rows, k)
+
+    monkeypatch.setattr(cells, "_faiss_search", searching)
+    grouped = build_instance_graph(X, search="cells")
+    assert compared.count(7) > 2  # groups, instead of all 50 centres
+    assert grouped.recall > flat.recall - 0.15  # two of seven groups are few
+    assert abs(grouped.affinity.nnz / flat.affinity.nnz - 1) < 0.05
 
 
 def test_cells_find_the_same_rows_whatever_the_threads_and_the_library():

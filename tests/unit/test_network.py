@@ -5,9 +5,10 @@ import torch
 from threadpoolctl import threadpool_info
 from torch import nn
 
-import core.engine.network as network_module
+import core.engine.scaling as scaling_module
 from core.engine.config import PlainConfig
-from core.engine.network import Network, Standardizer, Threads, choose_device, hidden_sizes
+from core.engine.network import Network, Threads, choose_device, hidden_sizes
+from core.engine.scaling import Standardizer
 from core.errors import TrainingError
 
 CPU = torch.device("cpu")
@@ -57,12 +58,26 @@ def test_sparse_rows_are_standardised_like_dense_ones(monkeypatch):
     X = sp.random_array((50, 12), density=0.3, rng=0, format="csr", dtype=np.float32)
     standardizer = Standardizer.fit(X)
     dense = standardizer.rows(standardizer.apply(X.toarray()), CPU).rows(slice(None))
-    monkeypatch.setattr(network_module, "_DENSE_LIMIT", 0)
+    monkeypatch.setattr(scaling_module, "_DENSE_LIMIT", 0)
     at = torch.tensor([3, 49, 3, 0])
     assert sp.issparse(standardizer.apply(X))
     sparse = standardizer.rows(standardizer.apply(X), CPU)
     assert torch.allclose(sparse.rows(at), dense[at], atol=1e-5)
     assert torch.allclose(sparse.rows(slice(0, 7)), dense[:7], atol=1e-5)
+
+
+def test_many_rows_are_scaled_as_they_are_read_from_a_file(tmp_path, monkeypatch):
+    X = np.random.default_rng(0).standard_normal((40, 5)).astype("f4")
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    scaling = Standardizer.fit(mapped)
+    kept = scaling.rows(scaling.apply(mapped), CPU, mapped)
+    monkeypatch.setattr(scaling_module, "_KEPT_VALUES", 0)
+    read = scaling.rows(scaling.apply(mapped), CPU, mapped)
+    assert type(read) is not type(kept)
+    for at in (torch.tensor([7, 0, 7, 39]), slice(3, 9)):
+        assert torch.equal(read.rows(at), kept.rows(at))
+    assert len(read) == 40
 
 
 def test_standardised_features_have_mean_zero_and_constant_ones_stay_finite():
