@@ -187,7 +187,7 @@ def provenance(
             "n_candidates": int(dataset.candidates.sum(dtype=np.int64)),
         },
         "run": run,
-        "config": dict(config),
+        "config": {name: one for name, one in config.items() if name != "cluster"},  # a host
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in libraries},

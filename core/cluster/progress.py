@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 NAME = "cluster.json"
 _SECONDS = 0.5
+_NAMED = 8
+"""Workers that are named; of more, only how much they did is said."""
 
 
 class Progress(NamedTuple):
@@ -22,6 +24,9 @@ class Progress(NamedTuple):
     @property
     def sentence(self) -> str:
         each = ", ".join(f"{name} {n:,}" for name, n in sorted(self.workers.items()))
+        if len(self.workers) > _NAMED:
+            least, most = min(self.workers.values()), max(self.workers.values())
+            each = f"{len(self.workers):,} workers, {least:,} to {most:,} each"
         return f"{self.stage}: {self.done:,} of {self.total:,} tasks; done by worker: {each}"
 
 

@@ -13,7 +13,7 @@ from core.bench.quality import cross_validate
 from core.cli.screen import cluster_address
 from core.cluster.address import checked_address
 from core.cluster.executors import LocalExecutor, open_executor
-from core.cluster.progress import read_progress
+from core.cluster.progress import Progress, read_progress
 from core.cluster.shared_arrays import blocks, load, save
 from core.data.dataset import CandidateDataset
 from core.engine.columns import ColumnPropagation
@@ -22,7 +22,7 @@ from core.engine.graphs import build_instance_graph, build_label_graph
 from core.engine.propagation import Propagator
 from core.engine.pseudo_labels import PseudoLabels
 from core.engine.trainer import PlainTrainer
-from core.errors import ClusterUnavailable, ConfigError
+from core.errors import ClusterUnavailable, ConfigError, StopTraining
 from core.store import Workspace
 from core.tuning import StudySettings, create_study, read_study
 from core.tuning.search import work
@@ -33,6 +33,7 @@ def here(tmp_path_factory):
     """Two workers in threads of this process, spoken to through real sockets."""
     distributed = pytest.importorskip("distributed")
     options = {"processes": False, "protocol": "tcp", "dashboard_address": ":0"}
+    options["local_directory"] = str(tmp_path_factory.mktemp("dask"))
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster:
         yield cluster.scheduler_address
 
@@ -116,6 +117,27 @@ def test_a_graph_on_a_cluster_is_the_graph_made_here_bit_for_bit(rows, here, tmp
     assert (told.stage, told.done) == ("neighbours", told.total)
     assert sum(told.workers.values()) > told.total
     assert "neighbours" in told.sentence
+
+
+def test_waiting_for_tasks_can_be_stopped_and_the_cluster_is_used_again(here, tmp_path):
+    items = [{"number": number, "begun": str(tmp_path)} for number in range(4)]  # has begun
+    heard = iter([None, None, StopTraining()])
+
+    def between():
+        if (stop := next(heard)) is not None:
+            raise stop
+
+    with open_executor(here, tmp_path) as executor:
+        with pytest.raises(StopTraining):
+            list(executor.map(slow_square, items, "squares", between))
+        assert list(executor.map(slow_square, items, "squares")) == [0, 1, 4, 9]
+
+
+def test_many_workers_are_counted_not_named():
+    few = Progress("networks", 3, 5, {"tcp://a:1": 1, "tcp://b:1": 2})
+    assert few.sentence.endswith("tcp://a:1 1, tcp://b:1 2")
+    many = few._replace(workers={f"tcp://a:{n}": n for n in range(1, 101)})
+    assert many.sentence.endswith("100 workers, 1 to 100 each")
 
 
 def test_a_cluster_that_does_not_answer_is_told(tmp_path):
