@@ -1,5 +1,6 @@
 """Tasks on a cluster: the same bits as here, whoever runs them; plain addresses are refused."""
 
+import pickle
 import threading
 
 import numpy as np
@@ -23,6 +24,7 @@ from core.engine.propagation import Propagator
 from core.engine.pseudo_labels import PseudoLabels
 from core.engine.trainer import PlainTrainer
 from core.errors import ClusterUnavailable, ConfigError, StopTraining
+from core.methods.plain import PlainClassifier
 from core.store import Workspace
 from core.tuning import StudySettings, create_study, read_study
 from core.tuning.search import work
@@ -269,6 +271,17 @@ def test_a_training_by_tasks_is_the_training_made_whole(labelled, config, tmp_pa
     # Rounding, that epochs were trained on; the calibration's fit ends where it is near enough.
     for one, other, most in zip(whole, by_tasks, (1e-5, 1e-5, 1e-3), strict=True):
         assert np.abs(one - other).max() < most
+
+
+def test_a_model_fitted_on_a_cluster_is_copied_and_predicts_without_it(
+    labelled, here, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PLAIN_CLUSTER_FOLDER", str(tmp_path))
+    X, Y = labelled.features[:300], labelled.candidates[:300]
+    model = PlainClassifier(epochs=1, members=2, landmarks=0, rounds=0, cluster=here).fit(X, Y)
+    assert list(tmp_path.iterdir()) == []
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X), model.predict_proba(X))
 
 
 def test_a_plain_address_is_refused_as_a_setting():
