@@ -90,6 +90,7 @@ def _run(order: Mapping[str, Any]) -> str:
     )
     fingerprint = space.add_dataset(made.result.dataset, order["name"], made.result.mapping)
     Thumbnails(space.folder).remember(fingerprint, made.keys, data)
+    space.share(f"datasets/{fingerprint}")
     space.close()
     return fingerprint
 

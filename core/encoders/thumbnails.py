@@ -101,11 +101,18 @@ class Thumbnails:
         return _jpeg(view) if max(view.size) > LARGE else None
 
     def _path(self, key: bytes, side: int) -> Path:
-        name = key.hex()
-        return self._workspace / "pictures" / name[:2] / f"{name}-{side}.jpg"
+        return self._workspace.joinpath(*picture_file(key, side))
 
     def _rows_path(self, fingerprint: str) -> Path:
-        return self._workspace / "datasets" / fingerprint / "pictures.npz"
+        own = self._workspace / "datasets" / fingerprint
+        copy = self._workspace / "cache" / "datasets" / fingerprint  # of another machine's
+        return (copy if copy.is_dir() and not own.is_dir() else own) / "pictures.npz"
+
+
+def picture_file(key: bytes, side: int) -> tuple[str, str]:
+    """Return the folder, in a workspace, and the name of a view."""
+    name = key.hex()
+    return f"pictures/{name[:2]}", f"{name}-{side}.jpg"
 
 
 def kept_views(folder: Path, column: str) -> Callable[[int], bytes | None]:

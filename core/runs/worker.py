@@ -81,6 +81,7 @@ def run_training(
             control = _Control(workspace, claimed, stop or threading.Event())
             with control.watching():
                 _train(workspace, claimed, dataset, control, on_event)
+    workspace.share(f"datasets/{run.fingerprint}", f"runs/{run.id}")
     return retrying(lambda: workspace.runs.get(run.id))
 
 

@@ -30,7 +30,7 @@ _FOLDERS = {
     "incoming": "",
     "encodings": r"[\w.-]+",
     "pictures": r"[0-9a-f]{2}",
-    "cache": r"datasets|runs",
+    "cache": r"datasets|runs|pictures|selections|selections\.lock",
 }
 _LEFTOVER = r"\..*\.tmp.*"
 

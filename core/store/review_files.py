@@ -12,6 +12,7 @@ from pathlib import Path
 from core.errors import PlainError
 from core.store import files
 from core.store.permissions import make_private_folder
+from core.store.stored_files import StoredFiles
 
 _KEY = re.compile(r"[0-9a-f]{16}")
 
@@ -37,16 +38,16 @@ def write_selection(folder: Path, ids: Sequence[str]) -> str:
     return key
 
 
-def read_selection(folder: Path, key: str) -> list[str]:
-    """Return the instances kept under a key.
+def read_selection(stored: StoredFiles, key: str) -> list[str]:
+    """Return the instances kept under a key, here or on another server.
 
     Raises
     ------
     PlainError
         There is no such list.
     """
-    path = folder / "selections" / f"{key}.json"
-    if not _KEY.fullmatch(key) or not path.exists():
+    path = stored.fetch_file("selections", f"{key}.json") if _KEY.fullmatch(key) else None
+    if path is None:
         hint = "Select instances in Explore again."
         raise PlainError("This selection is gone.", key[:40], hint)
     return list(files.read_json(path)["ids"])

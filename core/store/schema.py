@@ -146,7 +146,7 @@ studies = Table(
 )
 
 stored_files = Table(
-    "stored_files",  # in object storage; an owner is datasets/<fingerprint> or runs/<id>
+    "stored_files",  # in object storage; an owner is a folder, such as runs/<id>
     metadata,
     Column("owner", sa.Text, primary_key=True),
     Column("path", sa.Text, primary_key=True),

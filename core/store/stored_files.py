@@ -1,9 +1,11 @@
 """Files of data sets and runs in object storage, and the local copies of those made elsewhere.
 
-An owner is `datasets/<fingerprint>` or `runs/<id>`. Its files are uploaded by whoever wrote them;
-the rows of `stored_files` come last, in one transaction, so what they name is whole. Other
-servers fetch it into `cache/<owner>`, checked by size and checksum. Of a folder `.storage.json`
-says which of its files are in the storage; when it was touched last is when the folder was used.
+An owner is a folder: `datasets/<fingerprint>`, `runs/<id>`, `pictures/<2 hex>` with small pictures,
+`selections`; of the last two only files that are asked for are fetched. Files are uploaded by
+whoever wrote them; the rows of `stored_files` come last, in one transaction, so what they name is
+whole. Other servers fetch it into `cache/<owner>`, checked by size and checksum. Of a folder
+`.storage.json` says which of its files are in the storage; when it was touched last is when the
+folder was used.
 
 A copy that was not used for long is removed when the cache gets larger than PLAIN_CACHE_GB; never
 one with files that are not in the storage yet, nor one in use. Files made here are not copies:
@@ -14,6 +16,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, time
@@ -43,6 +46,9 @@ RECHECK_SECONDS = 1.0
 
 IN_USE_SECONDS = 10.0
 """A copy that was used within this time is not removed."""
+
+N_UPLOADS = 4
+"""Files on their way at once: thousands of small pictures mostly wait."""
 
 _SKIPPED_ENDINGS = (".log", ".lock")  # of processes on one machine
 
@@ -104,12 +110,24 @@ class StoredFiles:
             raise recent
         try:
             with self._locked(owner):
-                self._update(owner, folder, on_progress)
+                self._update(self._entries(owner), owner, folder, on_progress)
         except StoreError as error:
             self._failed[owner] = (monotonic(), error)
             raise
         self._checked[owner] = monotonic()
         return folder
+
+    def fetch_file(self, owner: str, name: str) -> Path | None:
+        """Return one file of an owner, fetched if need be; none where there is no such file."""
+        for folder in (self._folder / owner, self._cache / owner):
+            if (folder / name).exists():
+                return folder / name
+        if not self.can_fetch(owner):
+            return None
+        with self._locked(owner):
+            wanted = [one for one in self._entries(owner) if one.path == name]
+            self._update(wanted, owner, folder, lambda *_: None)
+        return folder / name if wanted else None
 
     def upload(self, owner: str, *, verify: bool = False) -> int:
         """Upload what of an owner's folder is new here; return how many files were.
@@ -143,9 +161,11 @@ class StoredFiles:
             FileEntry(path=row.path, size=row.size, mtime_ns=0, sha256=row.sha256) for row in rows
         ]
 
-    def _update(self, owner: str, folder: Path, on_progress: Progress) -> None:
+    def _update(
+        self, wanted: list[FileEntry], owner: str, folder: Path, on_progress: Progress
+    ) -> None:
         """Fetch what is not here, or was changed since."""
-        wanted, here = self._entries(owner), _read_record(folder)
+        here = _read_record(folder)
         missing = [
             one
             for one in wanted
@@ -171,7 +191,7 @@ class StoredFiles:
         with files.disk_errors(folder):
             if missing:
                 _write_record(folder, here)
-            else:
+            elif here:
                 os.utime(folder / RECORD)
 
     def _fetch_file(
@@ -196,13 +216,18 @@ class StoredFiles:
     def _upload(self, storage: ObjectStorage, owner: str, folder: Path) -> int:
         known = _read_record(folder)
         found = [_current(path, known) for path in _files(folder)]
-        there, n_sent = storage.sizes(owner), 0
-        for one in found:
-            name = _object_name(owner, one)
-            if there.get(name.rpartition("/")[2]) != one.size:
-                storage.put(folder / one.path, name)
-                n_sent += 1
-                failpoint("storage.object_uploaded")
+        if not found:
+            return 0
+        there = storage.sizes(owner)
+        names = {one.path: _object_name(owner, one) for one in found}
+        new = [one.path for one in found if there.get(Path(names[one.path]).name) != one.size]
+
+        def send(path: str) -> None:
+            storage.put(folder / path, names[path])
+            failpoint("storage.object_uploaded")
+
+        with ThreadPoolExecutor(N_UPLOADS) as threads:
+            list(threads.map(send, new))
         # What changed on its way up is not recorded, and goes again with the next upload.
         sent = {one.path: one for one in found if _is_same(folder / one.path, one)}
         failpoint("storage.before_recording")
@@ -216,7 +241,7 @@ class StoredFiles:
             connection.execute(sa.insert(stored_files), rows)
         failpoint("storage.recorded")
         _write_record(folder, known | sent)
-        return n_sent
+        return len(new)
 
     def _make_room(self, n_bytes: int, wanted: Path) -> None:
         """Remove copies that were not used for long until so many bytes more fit."""

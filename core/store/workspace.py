@@ -165,13 +165,14 @@ class Workspace:
         self.share(f"datasets/{fingerprint}")
         return fingerprint
 
-    def share(self, owner: str) -> None:
-        """Upload what is new of a data set or run, if there is object storage.
+    def share(self, *owners: str) -> None:
+        """Upload what is new of data sets and runs, if there is object storage.
 
         What cannot be uploaded now is left to `share_all`, which servers call again and again.
         """
         try:
-            self.stored.upload(owner)
+            for owner in owners:
+                self.stored.upload(owner)
         except StoreUnavailable as error:
             print(f"{error}\nThe files of {owner} are uploaded later.", file=sys.stderr)
 
@@ -187,6 +188,8 @@ class Workspace:
         """
         owners = [f"datasets/{row.fingerprint}" for row in self.datasets()]
         owners += [f"runs/{run.id}" for run in self.runs.list() if run.state.is_ended]
+        owners += [f"pictures/{one.name}" for one in self.folder.glob("pictures/??")]
+        owners.append("selections")
         return sum(self.stored.upload(one, verify=verify) for one in owners)
 
     def load_dataset(

@@ -1,12 +1,14 @@
 """Pictures of stored data sets, as data URIs of JPEGs that were made when they were loaded."""
 
 import base64
+from contextlib import suppress
 from typing import Any
 
 import numpy.typing as npt
 import streamlit as st
 
-from core.encoders.thumbnails import LARGE, SMALL, Thumbnails
+from core.encoders.thumbnails import LARGE, NO_PICTURE, SMALL, Thumbnails, picture_file
+from core.errors import StoreError
 from plain_app.services.workspace import workspace
 
 
@@ -33,12 +35,22 @@ def _uri(fingerprint: str, column: str, row: int, side: int) -> str | None:
     keys = _rows(str(workspace().folder), fingerprint).get(column)
     if keys is None or not 0 <= row < len(keys):
         return None
-    content = Thumbnails(workspace().folder).jpeg(keys[row].tobytes(), side)
+    content = _jpeg(keys[row].tobytes(), side)
     return None if content is None else _data_uri(content)
 
 
 def _data_uri(jpeg: bytes) -> str:
     return "data:image/jpeg;base64," + base64.b64encode(jpeg).decode()
+
+
+def _jpeg(key: bytes, side: int) -> bytes | None:
+    """Return a view of a picture, from object storage where another server made it."""
+    content = Thumbnails(workspace().folder).jpeg(key, side)
+    if content is None and key != NO_PICTURE:
+        with suppress(StoreError, OSError):  # it may come later
+            found = workspace().stored.fetch_file(*picture_file(key, side))
+            return None if found is None else found.read_bytes()
+    return content
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

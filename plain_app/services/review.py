@@ -122,7 +122,9 @@ def set_overlap(share: float) -> None:
 
 def open_selection(ids: Sequence[str]) -> str:
     """Keep a list of instances in the workspace; link to Review with `?selection=<the key>`."""
-    return review_files.write_selection(workspace().folder, ids)
+    key = review_files.write_selection(workspace().folder, ids)
+    workspace().share("selections")
+    return key
 
 
 def selected(query: Query) -> list[str]:
@@ -132,4 +134,4 @@ def selected(query: Query) -> list[str]:
 
 def selection(key: str) -> list[str]:
     """Return the instances kept under a key."""
-    return review_files.read_selection(workspace().folder, key)
+    return review_files.read_selection(workspace().stored, key)

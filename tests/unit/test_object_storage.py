@@ -8,17 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from finished_run import finished_run
+from PIL import Image
 from store_actors import killed_at, small_data
 from typer.testing import CliRunner
 
 from core import cli
 from core.data.demo import load_demo
+from core.encoders.thumbnails import SMALL, Thumbnails, picture_file
 from core.engine.config import PlainConfig
-from core.errors import FilesElsewhere, StoreError, StoreUnavailable
+from core.errors import FilesElsewhere, PlainError, StoreError, StoreUnavailable
 from core.export import run_results
 from core.review.load import load_reviewer
+from core.runs import worker
 from core.runs.results import load_results, lost_files
-from core.store import CurrentDecisions, Decision, Workspace, files, stored_files
+from core.store import CurrentDecisions, Decision, Workspace, files, review_files, stored_files
 from core.store.object_storage import ObjectStorage
 
 RESULTS = ("predictions.npy", "confidences.npy", "instance_graph.npz", "confidences.f16")
@@ -111,6 +114,16 @@ def test_data_loaded_on_one_server_is_trained_on_another(anna, lab):
     third.close()
 
 
+def test_a_trained_run_is_uploaded_when_it_ends_and_goes_on_from_another_server(anna, lab):
+    data = anna.add_dataset(load_demo(n_instances=60), "demo")
+    run = anna.runs.create(data, PlainConfig(epochs=1, members=1))
+    worker.run_training(anna, run.id)
+    ended = lab.runs.get(run.id)
+    assert lab.runs.elsewhere(ended) is None
+    assert load_results(lab, ended).predictions.shape[0] == 60
+    assert worker.retrain(lab, run.id).machine == lab.machines.here  # from its checkpoint
+
+
 def test_what_one_server_adds_to_a_run_the_others_get(anna, lab, open_on):
     run, third = made_run(anna), open_on("third")
     for space in (lab, third):
@@ -119,6 +132,26 @@ def test_what_one_server_adds_to_a_run_the_others_get(anna, lab, open_on):
     files.write_array(lab.runs.folder(run.id) / "layout_umap.npy", np.ones((60, 2)))
     lab.share(f"runs/{run.id}")
     assert (third.runs.folder(run.id) / "layout_umap.npy").exists()
+
+
+def test_small_pictures_and_selections_are_fetched_one_by_one(anna, lab):
+    data = anna.add_dataset(small_data(), "small")
+    keys = [bytes([at] * 32) for at in (1, 2, 3, 4)]
+    for key in keys:
+        Thumbnails(anna.folder).add(key, Image.new("RGB", (40, 30), "red"))
+    Thumbnails(anna.folder).remember(data, {"picture": keys})
+    chosen = review_files.write_selection(anna.folder, ["1", "3"])
+    anna.share_all()
+    lab.load_dataset(data)
+    assert [row.tobytes() for row in Thumbnails(lab.folder).rows(data)["picture"]] == keys
+    found = lab.stored.fetch_file(*picture_file(keys[2], SMALL))
+    assert found.read_bytes() == Thumbnails(anna.folder).jpeg(keys[2], SMALL)
+    assert len(list((lab.folder / "cache" / "pictures").glob("*/*.jpg"))) == 1
+    assert lab.stored.fetch_file(*picture_file(bytes(32), SMALL)) is None
+    assert review_files.read_selection(lab.stored, chosen) == ["1", "3"]
+    with pytest.raises(PlainError, match="selection is gone"):
+        review_files.read_selection(lab.stored, "0" * 16)
+    Thumbnails(lab.folder).remember(data, {"picture": keys[::-1]})  # into the copy
 
 
 def test_the_cache_keeps_to_its_limit_and_drops_what_was_not_used_for_long(anna, lab, monkeypatch):
@@ -243,7 +276,7 @@ def test_a_purged_run_is_gone_from_the_storage(anna, lab, storage):
 def test_a_killed_upload_is_no_upload_and_is_completed_by_the_next_start(anna, lab, storage):
     run_id = finished_run(anna, load_demo(n_instances=60))
     killed_at("storage.object_uploaded:3", "share", anna.folder)
-    assert len(objects_of(storage, f"runs/{run_id}")) == 3
+    assert 3 <= len(objects_of(storage, f"runs/{run_id}")) < 8
     assert not lab.stored.is_stored(f"runs/{run_id}")
     assert anna.share_all() > 0
     assert load_results(lab, lab.runs.get(run_id)).dataset.n_instances == 60
