@@ -95,9 +95,17 @@ class _Cells:
         return np.asarray(self.mates @ weights[3:] + c + b * self.x + d * self.alone)
 
     def gradient(self, error: Matrix) -> Matrix:
-        parts = (error, error * self.x, error * self.alone)
-        own = np.stack([part.sum(axis=0) for part in parts])
-        mates = np.asarray(self.mates.T @ error)
+        return self._sums(error, error * self.x)
+
+    def curvature(self, z: Matrix) -> Matrix:
+        """Return the second derivatives by each weight alone."""
+        p = expit(z)
+        by_cell = p * (1 - p)
+        return self._sums(by_cell, by_cell * self.x**2)
+
+    def _sums(self, each: Matrix, with_x: Matrix) -> Matrix:
+        own = np.stack([part.sum(axis=0) for part in (each, with_x, each * self.alone)])
+        mates = np.asarray(self.mates.T @ each)
         np.fill_diagonal(mates, 0)
         return np.concatenate([own, mates])
 
@@ -109,19 +117,20 @@ def _nothing(n_labels: int) -> Matrix:
 
 
 def _fit(offered: Cells, x: Matrix, begin: Matrix) -> Matrix:
-    """Return the weights of the largest posterior, found by L-BFGS."""
+    """Return the weights of the largest posterior, found by L-BFGS in units of their curvature."""
     cells, middle = _Cells.of(offered, x), _nothing(offered.shape[1])
     precision = np.full((len(middle), 1), _COMPANION_PRECISION, np.float32)
     precision[:3, 0] = _PRECISION
+    unit = 1 / np.sqrt(cells.curvature(cells.log_odds(begin)) + precision)
 
     def loss(vector: npt.NDArray[np.float64]) -> tuple[float, npt.NDArray[np.float64]]:
-        weights = vector.reshape(middle.shape).astype(np.float32)
+        weights = begin + unit * vector.reshape(middle.shape).astype(np.float32)
         z, away = cells.log_odds(weights), weights - middle
         value = -log_expit(np.where(offered, z, -z)).sum(dtype=np.float64)
         value += (precision * away**2).sum(dtype=np.float64) / 2
-        gradient = cells.gradient(expit(z) - offered) + precision * away
+        gradient = unit * (cells.gradient(expit(z) - offered) + precision * away)
         return float(value), gradient.ravel().astype(np.float64)
 
     options = {"maxiter": _STEPS, "ftol": 1e-6}
-    found = minimize(loss, begin.ravel(), jac=True, method="L-BFGS-B", options=options)
-    return np.asarray(found.x.reshape(middle.shape), np.float32)
+    found = minimize(loss, np.zeros(begin.size), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(begin + unit * found.x.reshape(middle.shape), np.float32)
