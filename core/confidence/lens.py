@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from core.confidence.candidates import Candidates
 from core.confidence.level import Level
 from core.confidence.noise_model import Noise
 from core.confidence.sources import SourceModel, source_model
@@ -35,7 +36,7 @@ def make_propagator(
 
 
 def confidence_model(
-    Y: Matrix,
+    Y: Matrix | Candidates,
     Y_hat: Matrix,
     votes: Votes | None,
     config: PlainConfig,
@@ -125,11 +126,22 @@ class Lens:
 
     @cached_property
     def _noise(self) -> Noise | SourceModel:
-        return confidence_model(self._Y, self._Y_hat, self._votes, self.config, self._level)
+        Y = self._candidates if self._votes is None else self._Y
+        return confidence_model(Y, self._Y_hat, self._votes, self.config, self._level)
 
     def _look(self, config: PlainConfig) -> Matrix:
         propagator = self._propagator(config) if self.settings else None
-        return confidences(propagator, self._Y, self._Y_hat, self._noise)[self._offered]
+        if isinstance(self._noise, SourceModel):
+            return confidences(propagator, self._Y, self._Y_hat, self._noise)[self._offered]
+        Z = None
+        if propagator is not None:
+            Z = propagator.propagate(self._Y, self._Y_hat, rescale=False)
+        found = self._noise.of_cells(self._candidates, Z, self._Y_hat, config.eta)
+        return np.asarray(found, np.float32)
+
+    @cached_property
+    def _candidates(self) -> Candidates:
+        return Candidates.of(self._Y)
 
     def _propagator(self, config: PlainConfig) -> Propagator:
         return make_propagator(config, self._made(config.k, config.rho), self._label_graph)

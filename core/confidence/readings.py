@@ -56,6 +56,9 @@ _STRENGTH = 20.0
 _NEGLIGIBLE = 1e-3
 """Weight of readings that are left out of means."""
 
+_AT_ONCE = 2**14
+"""Candidates whose readings are averaged at once."""
+
 _STEPS = np.linspace(-30, 30, 41)
 """Shifts at which shares are computed; between them they are interpolated."""
 
@@ -130,6 +133,12 @@ class Readings:
 
         Readings that differ in e alone are one here: what is seen of e is rather too low.
         """
+        if len(order) > _AT_ONCE:  # many passes over few candidates: they stay near the processor
+            starts = range(0, len(order), _AT_ONCE)
+            parts = [
+                self.mean(chance[:, at : at + _AT_ONCE], order[at : at + _AT_ONCE]) for at in starts
+            ]
+            return np.concatenate([p for p, _ in parts]), np.concatenate([k for _, k in parts])
         mean, keep, total = np.zeros(len(order)), np.zeros(len(order)), 0.0
         for k, like in enumerate(_alike(order - self.middle)):
             for u, weights in enumerate(self.weights[:, k].T):

@@ -196,6 +196,9 @@ class Propagator:
         """
         Y, Y_hat = self._checked(Y), self._checked(Y_hat)
         held, values = self._decisions(decided)
+        start = self._clenshaw(self._q * self.eta, Y, self._q, Y_hat)
+        if self.n_steps is None and not held.any():
+            return np.asarray(start)
         boundary = np.where(held, values, 0).astype(np.float32)
         B = np.where(held, 0, Y_hat + np.float32(self.eta) * Y - self._apply(boundary))
 
@@ -206,7 +209,7 @@ class Propagator:
 
         size = Y.size
         operator = LinearOperator((size, size), matvec=free, dtype=np.float32)
-        start = np.where(held, 0, self._clenshaw(self._q * self.eta, Y, self._q, Y_hat))
+        start = np.where(held, 0, start)
         Z, _ = cg(operator, B.ravel(), x0=start.ravel().astype(np.float32), rtol=1e-6, maxiter=200)
         return np.where(held, boundary, Z.reshape(self.shape)).astype(np.float32)
 

@@ -23,10 +23,11 @@ from core.review.audit import (
 )
 from core.review.contradictions import Contradiction, contradictions
 from core.review.difference import Difference, difference
+from core.review.effect import DecisionEffect
 from core.review.habits import Habit
 from core.review.queue import ORDERS, STATES, Order, Question, State
 from core.review.resolve import Resolution, Threshold, Verdict, resolve
-from core.review.reviewer import DecisionEffect, Reviewer
+from core.review.reviewer import Reviewer
 
 __all__ = [
     "ORDERS",

@@ -8,7 +8,7 @@ and share the base rate among labels. It is strictly convex, so it has one answe
 Newton's method, and after a single decision by a few steps from the previous answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -66,6 +66,24 @@ class CellFeatures:
     @property
     def size(self) -> int:
         return int(6 + self.place.shape[1] + 3 * self.related.shape[1])
+
+    def of_instances(self, labels: list[int], weights: Matrix) -> Matrix:
+        """Return what all instances as such add to these labels' cells, (n, labels).
+
+        That is their place and what they are offered: of all cells of a label by one product each.
+        """
+        n_place, R = self.place.shape[1], self.related.shape[1]
+        place, mates, count = np.split(
+            weights[labels, 3 : 4 + n_place + R], [n_place, n_place + R], axis=1
+        )
+        out: Matrix = np.float32(0.3) * self.n_offered[:, None] * count.T
+        if place.any():
+            out += self.place @ place.T
+        if mates.any():
+            spread = np.zeros((len(labels), len(weights)), np.float32)
+            np.put_along_axis(spread, self.related[labels], np.float32(0.2) * mates, axis=1)
+            out += self.offered.astype(np.float32) @ spread.T
+        return out
 
     def of_label(self, j: int, rows: Rows, moved: Matrix, decided: Matrix) -> Matrix:
         """Return one row of features for each of these instances' cells of a label."""
@@ -176,6 +194,26 @@ class Learner:
         """Tell whether so much was decided since that all labels should be fitted anew."""
         return fit.n_fresh > REFIT_SHARE * fit.n_decided
 
+    def whole_labels(
+        self, fit: Fit, labels: Iterable[int], decided: Matrix, moved: Matrix
+    ) -> Iterator[tuple[int, Rows, Vector]]:
+        """Yield labels, the instances that offer each, and the log-odds of these cells.
+
+        As `log_odds`, but rows of features are made only of instances with decisions.
+        """
+        labels, (a, b) = list(labels), fit.stretch
+        is_decided = np.asarray(~np.isnan(decided).all(axis=1))
+        shared = self.features.of_instances(labels, fit.weights)
+        for at, j in enumerate(labels):
+            rows = np.flatnonzero(self.features.offered[:, j])
+            own, by_start, by_move = fit.weights[j, :3]
+            found = own + by_start * self.features.start[rows, j] + by_move * moved[rows, j]
+            found = a + b * (found + shared[rows, at])
+            some = np.flatnonzero(is_decided[rows])
+            if len(some):
+                found[some] = self.log_odds(fit, j, rows[some], decided, moved)
+            yield j, rows, found
+
     def log_odds(self, fit: Fit, j: int, rows: Rows, decided: Matrix, moved: Matrix) -> Vector:
         """Return the log-odds of cells of a label; of decided ones as if they were not."""
         F = self.features.of_label(j, rows, moved, decided)
@@ -251,9 +289,12 @@ def fourier_features(X: Features, size: int, seed: int = 0) -> Matrix:
     distances = squares[:, None] + squares - 2 * some @ some.T
     width = float(np.median(distances[np.triu_indices(len(some), 1)])) or 1.0
     W = rng.standard_normal((X.shape[1], size)) * np.sqrt(0.6 / max(width, 1e-6))
-    angles = scaled @ W.astype(np.float32) + rng.uniform(0, 2 * np.pi, size).astype(np.float32)
-    place = 3 * np.sqrt(2 / size) * np.cos(angles)
-    return np.asarray(place - place.mean(axis=0), np.float32)
+    place: Matrix = scaled @ W.astype(np.float32)
+    place += rng.uniform(0, 2 * np.pi, size).astype(np.float32)
+    np.cos(place, out=place)
+    place *= np.float32(3 * np.sqrt(2 / size))
+    place -= place.mean(axis=0, dtype=np.float64).astype(np.float32)
+    return place
 
 
 def _inverse(deviation: Any) -> Any:

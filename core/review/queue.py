@@ -262,9 +262,7 @@ def _offered_by(reviewer: "Reviewer", source: str) -> Cells:
 
 
 def _in_states(reviewer: "Reviewer", states: Collection[str]) -> Cells:
-    return np.isin(
-        reviewer.states(), [place for place, state in enumerate(STATES) if state in states]
-    )
+    return np.array([state in states for state in STATES])[reviewer.states()]
 
 
 def audit_order(reviewer: "Reviewer") -> npt.NDArray[np.float64]:
@@ -301,7 +299,8 @@ def _first_lap(reviewer: "Reviewer", may: Cells) -> Cells:
     missing = FIRST_LAP - reviewer.sampled.sum(axis=0)
     for j in np.flatnonzero(missing > 0):
         at = np.flatnonzero(may[:, j])
-        lap[at[np.argsort(-order[at, j], kind="stable")[: missing[j]]], j] = True
+        few = min(missing[j], len(at))
+        lap[at[np.argpartition(-order[at, j], few - 1)[:few]] if few else at, j] = True
     return lap
 
 

@@ -8,7 +8,7 @@ it was likely looked at (`core.review.habits`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from core.confidence.sources import SourceModel, source_model
 from core.data.dataset import CandidateDataset
 from core.engine.propagation import Propagator
 from core.review.companions import MOST_LABELS, Companions
+from core.review.effect import DecisionEffect, moved_cells
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
@@ -28,25 +29,6 @@ from core.review.resolve import VALUES, Verdict, located
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class DecisionEffect:
-    """The undecided candidate cells that answers move, the strongest first."""
-
-    rows: Rows
-    labels: Rows
-    before: Matrix
-    after: Matrix
-
-    @property
-    def settled(self) -> npt.NDArray[np.bool_]:
-        """Which of the cells need not be asked any more."""
-        return is_settled(self.after) & ~is_settled(self.before)
-
-    @property
-    def n_settled(self) -> int:
-        return int(self.settled.sum())
 
 
 _OVERRULED = 2.0
@@ -118,7 +100,9 @@ class Reviewer:
         self._learner = Learner(CellFeatures.of(dataset, self.start, seed))
         self._companions: Companions | None = None
         self._trust({one.annotator for one in self._given.values()})
-        self._Z = propagator.clamped(self._Y, self._Y_hat, self._learned)
+        self._Z = self._Z_start.copy()
+        if (self._learned >= 0).any():
+            self._Z = propagator.clamped(self._Y, self._Y_hat, self._learned)
         self._relearn()
 
     @property
@@ -191,7 +175,7 @@ class Reviewer:
         following = self._copy()
         following.decided[i, j] = following._learned[i, j] = VALUES[verdict]
         following._learn({(i, j)})
-        return _moved(self, following)
+        return moved_cells(self, following)
 
     def decide(self, decisions: Iterable[Verdict]) -> tuple["Reviewer", DecisionEffect]:
         """Return the reviewer after these decisions, and what they moved.
@@ -199,10 +183,15 @@ class Reviewer:
         An "undo" makes its cell undecided; where an older decision comes to stand again, send that
         one instead.
         """
+        following = self.after(decisions)
+        return following, moved_cells(self, following)
+
+    def after(self, decisions: Iterable[Verdict]) -> "Reviewer":
+        """Return the reviewer after these decisions; see `decide`."""
         following = self._copy()
         cells, annotators = following._mark(decisions)
         following._learn(cells | following._trust(annotators))
-        return following, _moved(self, following)
+        return following
 
     def pull(self, j: int, asked: Rows, others: Rows) -> Matrix:
         """Return how far learning about `asked` cells of a label moves others; see `Learner`."""
@@ -321,15 +310,20 @@ class Reviewer:
 
     def _estimate(self, rows: Rows, labels: Iterable[int]) -> None:
         """Compute the confidences of whole labels, and in these rows of all labels."""
-        whole = set(labels)
-        for j in range(self.dataset.n_labels):
-            at = np.flatnonzero(self.offered[:, j]) if j in whole else rows[self.offered[rows, j]]
+        whole = sorted(set(labels))
+        state = self._learned, self._moved
+        for j, at, found in self._learner.whole_labels(self._fit, whole, *state):
+            self._put(j, at, found)
+        for j in np.setdiff1d(np.arange(self.dataset.n_labels), whole):
+            at = rows[self.offered[rows, j]]
             if len(at):
-                found = self._learner.log_odds(self._fit, j, at, self._learned, self._moved)
-                self.log_odds[at, j] = found
-                against = self._learner.features.start[at, j] - found
-                kept = self._kept[at, j] & (against < _OVERRULED)
-                self.confidences[at, j] = held(_sigmoid(found), kept)
+                self._put(int(j), at, self._learner.log_odds(self._fit, int(j), at, *state))
+
+    def _put(self, j: int, rows: Rows, log_odds: Any) -> None:
+        self.log_odds[rows, j] = log_odds
+        against = self._learner.features.start[rows, j] - log_odds
+        kept = self._kept[rows, j] & (against < _OVERRULED)
+        self.confidences[rows, j] = held(_sigmoid(log_odds), kept)
 
     def _mark(self, decisions: Iterable[Verdict]) -> tuple[set[Cell], set[str]]:
         """Write the decisions down, the latest last; return their cells and whose they are."""
@@ -378,18 +372,6 @@ class Reviewer:
                 self._learned[cell] = self.decided[cell] if is_learned else np.nan
                 changed.add(cell)
         return changed
-
-
-def _moved(before: Reviewer, after: Reviewer) -> DecisionEffect:
-    """Return the cells that moved visibly and are undecided in both."""
-    change = np.abs(after.confidences - before.confidences)
-    free = np.isnan(before.decided) & np.isnan(after.decided) & before.offered
-    rows, labels = np.nonzero(free & (change > 1e-3))
-    order = np.argsort(-change[rows, labels], kind="stable")
-    rows, labels = rows[order], labels[order]
-    return DecisionEffect(
-        rows, labels, before.confidences[rows, labels], after.confidences[rows, labels]
-    )
 
 
 def _sigmoid(x: Any) -> Any:

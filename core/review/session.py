@@ -59,8 +59,7 @@ class ReviewState(Generic[Results]):
             changed = [one for cell, one in new.items() if old.get(cell) is not one]
             gone = [one for cell, one in old.items() if cell not in new]
             undone = [one.model_copy(update={"verdict": "undo"}) for one in gone]
-            reviewer, _ = self.reviewer.decide([*undone, *changed])
-            state = replace(state, reviewer=reviewer, now=now)
+            state = replace(state, reviewer=self.reviewer.after([*undone, *changed]), now=now)
         return state if names == state.names else replace(state, names=names)
 
     @cached_property

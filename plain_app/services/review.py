@@ -9,7 +9,7 @@ address, so a reload or a second tab opens the same.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
 
 import numpy as np
@@ -20,6 +20,7 @@ from core import tuning
 from core.review.assignment import Ranking
 from core.review.session import Progress, Query, ReviewState, recent_decisions
 from core.store import Decision, review_files
+from plain_app.server import preload
 from plain_app.services import explore
 from plain_app.services.explore import Explored
 from plain_app.services.shared import Shared
@@ -28,6 +29,9 @@ from plain_app.services.workspace import current_decisions, workspace
 SPARE = 600  # questions ranked beside those on desks: enough for twenty people who sit down at once
 
 State = ReviewState[Explored]
+
+_PREPARING = ThreadPoolExecutor(1)
+_preparing: dict[str, Future[Progress]] = {}
 
 
 class RunReview:
@@ -64,6 +68,15 @@ def run_review(run_id: str) -> RunReview:
     """Return what all annotators of a run share."""
     folder = str(workspace().folder)
     return _run_review(folder, run_id, _studied(folder, run_id))
+
+
+def is_prepared(run_id: str) -> bool:
+    """Tell whether a review is there at once; that of very much data is begun beside, here."""
+    if explore.explored(run_id).dataset.candidates.size <= preload.MAX_CELLS:
+        return True
+    if run_id not in _preparing:
+        _preparing[run_id] = _PREPARING.submit(progress, run_id)
+    return _preparing[run_id].done()
 
 
 def current_state(run_id: str) -> State:

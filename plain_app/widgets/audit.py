@@ -10,9 +10,10 @@ import streamlit as st
 from core.review import Audit, Threshold
 from core.store import RunRow
 from plain_app import state
-from plain_app.services import explore, trust
+from plain_app.services import explore, review, trust
 from plain_app.widgets.links import REVIEW
 
+POLL_SECONDS = 2.0
 ORDER, AUDIT, USUAL = "review.order", "thirty", "worth"
 NO_FILTERS: dict[str, Any] = {
     "review.labels": [],
@@ -24,8 +25,20 @@ NO_FILTERS: dict[str, Any] = {
 
 def draw_audit_offer(run: RunRow) -> None:
     """Where a run has ended: offer the audit, or say what it found."""
-    if explore.situation(run.id)[0] == "ready":
+    if explore.situation(run.id)[0] != "ready":
+        return
+    if review.is_prepared(run.id):
         draw_audit(run, "train.audit")
+    else:
+        _await_review(run.id)
+
+
+@st.fragment(run_every=POLL_SECONDS)
+def _await_review(run_id: str) -> None:
+    """Say that the audit is on its way, and show it when it is there."""
+    if review.is_prepared(run_id):
+        st.rerun()
+    st.caption("Reading what the run says of every candidate; the audit appears here by itself.")
 
 
 def draw_audit(run: RunRow, key: str, threshold: Threshold | None = None) -> None:

@@ -76,7 +76,8 @@ def _draw_rule(run: RunRow) -> Outcome:
         new = st.toggle("Labels that were not offered too", key="export.new", help=about, **KEPT)
     if rule == RULES[1]:
         threshold = _draw_cuts(export.outcome(run.id, threshold, new))
-    return export.outcome(run.id, threshold, new)
+    with st.spinner("Resolving the labels …"):
+        return export.outcome(run.id, threshold, new)
 
 
 def _draw_threshold(rule: str) -> Threshold:

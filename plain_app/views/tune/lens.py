@@ -50,7 +50,8 @@ def _draw(at: LensData, status: str) -> None:
             panel = st.container(key="tune.panel")
             _draw_note(at, status)
         try:
-            seen = lens.see(at, places)
+            with st.spinner("Looking at every candidate …"):
+                seen = lens.see(at, places)
         except PlainError as error:
             with right:
                 show_error(error, "tune.refused")
