@@ -12,7 +12,7 @@ test: lint javascript
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # While one works: lint, types, and unit tests that need no browser, server, process or training.
-SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench
+SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench|umap_layout
 quick: lint javascript
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/test_docs.py \
 		$$(grep -LE '$(SLOW)' tests/unit/test_*.py)
@@ -32,6 +32,11 @@ javascript:
 node_modules/.installed: package.json package-lock.json
 	npm ci --silent --prefer-offline
 	@touch $@
+
+# How much of the program the tests without a browser run, processes they start left out.
+coverage: compiled
+	$(BIN)/python -m pytest -n auto --dist worksteal --cov=core --cov=plain_app \
+		--cov-report=term:skip-covered tests/unit tests/ui
 
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.
 hammer: compiled
