@@ -231,17 +231,29 @@ class StoredFiles:
         # What changed on its way up is not recorded, and goes again with the next upload.
         sent = {one.path: one for one in found if _is_same(folder / one.path, one)}
         failpoint("storage.before_recording")
-        rows = [
-            {"owner": owner, "path": one.path, "size": one.size, "sha256": one.sha256}
-            for one in sent.values()
-        ]
-        old = (stored_files.c.owner == owner) & stored_files.c.path.in_(list(sent))
-        with self._database.write() as connection:
-            connection.execute(sa.delete(stored_files).where(old))
-            connection.execute(sa.insert(stored_files), rows)
+        self._record(owner, [one for one in sent.values() if known.get(one.path) != one], sent)
         failpoint("storage.recorded")
         _write_record(folder, known | sent)
         return len(new)
+
+    def _record(self, owner: str, changed: list[FileEntry], sent: dict[str, FileEntry]) -> None:
+        """Name in the database what was changed here, and what it does not know.
+
+        What it knows otherwise was changed on another server since.
+        """
+        known = {one.path for one in self._entries(owner)}
+        unknown = [one for path, one in sent.items() if path not in known and one not in changed]
+        rows = [
+            {"owner": owner, "path": one.path, "size": one.size, "sha256": one.sha256}
+            for one in (*changed, *unknown)
+        ]
+        replaced = stored_files.c.path.in_([row["path"] for row in rows])
+        if rows:
+            with self._database.write() as connection:
+                connection.execute(
+                    sa.delete(stored_files).where(stored_files.c.owner == owner, replaced)
+                )
+                connection.execute(sa.insert(stored_files), rows)
 
     def _make_room(self, n_bytes: int, wanted: Path) -> None:
         """Remove copies that were not used for long until so many bytes more fit."""

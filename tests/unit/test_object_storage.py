@@ -109,8 +109,11 @@ def test_data_loaded_on_one_server_is_trained_on_another(anna, lab):
     assert not (lab.folder / "datasets").exists()  # the copy is what was added to
     assert lab.load_dataset(data).truth is not None
     assert anna.load_dataset(data).truth is None  # its own files are as it wrote them
+    lab.add_dataset(small_data(feature_names=["a", "b", "c"]), "with names")
+    anna.share_all()  # has older files, which replace no newer ones
     third = Workspace(lab.folder.with_name("third"))
     assert third.load_dataset(data).truth is not None
+    assert list(third.load_dataset(data).feature_names) == ["a", "b", "c"]
     third.close()
 
 
