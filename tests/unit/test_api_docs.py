@@ -13,8 +13,9 @@ from core.engine.propagation import Propagator
 from core.methods import PlainClassifier
 
 DOCS = Path(__file__).parents[2] / "docs"
-API, METHOD, BENCHMARKS = (
-    (DOCS / f"{name}.md").read_text(encoding="utf-8") for name in ("api", "method", "benchmarks")
+API, METHOD, BENCHMARKS, TABLES = (
+    (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    for name in ("api", "method", "benchmarks", "method-tables")
 )
 BLOCKS = re.findall(r"```python\n(.*?)```", API, re.DOTALL)
 
@@ -67,6 +68,19 @@ def test_presets_in_the_method_page_are_those_in_force():
 def test_every_figure_of_the_method_page_is_one_of_the_benchmarks():
     figures = set(re.findall(r"(?<![\w.])-?0?\.\d{3}\b", METHOD)) - {"0.001"}
     assert len(figures) > 50
-    measured = set(re.findall(r"-?0?\.\d{3}(?!\d)", BENCHMARKS))
+    measured = set(re.findall(r"-?0?\.\d{3}(?!\d)", BENCHMARKS + TABLES))
     without_zero = {one.replace("0.", ".") for one in measured}
     assert {one for one in figures if one.replace("0.", ".") not in without_zero} == set()
+
+
+@pytest.mark.parametrize("name", ["plain", "network", "studio"])
+def test_average_precision_in_the_method_page_is_that_of_the_tables(name):
+    columns = re.search(r"^\| \|((?: \S+ \|)+)\n.*\n\| `plain`", METHOD, re.MULTILINE).group(1)
+    said = re.search(rf"^\| `{name}`[^|]*\|(.*)\|$", METHOD, re.MULTILINE).group(1).split("|")
+    for data, value in zip(columns.split("|"), said, strict=False):
+        if not data.strip():
+            continue
+        title = rf"\*\*{data.strip()}, (r = 3|own candidates): mean.*?"
+        row = rf"^\| {name} \| \S+ \| ([\d.]+)±"
+        found = re.search(title + row, TABLES, re.DOTALL | re.MULTILINE)
+        assert found.group(2) == value.strip(), data
