@@ -89,7 +89,9 @@ def calibrate(
         evidence = noise.evidence(candidates, Z, Y_hat, eta)
         readings = noise.readings.after(*evidence.at(known), verdicts, weights)
         p, kept = readings.mean(*evidence)
-        p = noise.coherent(candidates, p)
+        p, kept = noise.coherent(candidates, p, kept)
+        if len(known):
+            kept |= worth_keeping(p)
     elif sources is not None:
         p = sources.refit(Y_hat, decided).confidences(Y, Z, Y_hat, eta)[rows, labels]
     else:
@@ -97,8 +99,6 @@ def calibrate(
     x = logit(p)
     fit = _Regression.fit(offered.shape[1], _Decisions(x[known], labels[known], verdicts, weights))
     p = fit.predict(x, labels)
-    if len(known) and noise is not None:
-        kept |= worth_keeping(p)
     confidences, before = np.zeros((2, *offered.shape), np.float32)
     confidences[offered], before[offered] = held(p, kept), p
     keeps = np.zeros(offered.shape, bool)

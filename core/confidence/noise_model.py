@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from core.confidence.candidates import Candidates, Floats, Kinds
+from core.confidence.candidates import Candidates, Cells, Floats, Kinds
 from core.confidence.counts import FalseCounts
 from core.confidence.level import Level
 from core.confidence.offer_curve import OfferCurve, TrueCurve
@@ -52,8 +52,11 @@ class Noise:
     kinds: Kinds = ()
 
     @classmethod
-    def fit(cls, Y: Any, Y_hat: Any, level: Level | None = None) -> Self:
-        """Learn from all rows. `level` is known where earlier predictions were of candidates."""
+    def fit(cls, Y: Any, Y_hat: Any, level: Level | None = None, *, floors: bool = True) -> Self:
+        """Learn from all rows. `level` is known where earlier predictions were of candidates.
+
+        Without `floors` in a shorter time, as an epoch does (`core.confidence.readings`).
+        """
         candidates = Candidates.of(Y)
         Y_hat, some = candidates.see(Y_hat), candidates.offered[candidates.sample]
         frequency, predicted = candidates.frequency, Y_hat.mean
@@ -65,7 +68,7 @@ class Noise:
         by_chance = _by_chance(curve, candidates, Y_hat, level, levels)
         model = cls(level, frequency, predicted, curve, by_chance, kinds=candidates.kinds)
         evidence = model.evidence(candidates, None, Y_hat)
-        readings = Readings.fit(evidence.chance, evidence.order, weights, level.expectation)
+        readings = Readings.fit(*evidence, weights, level.expectation, floors=floors)
         return replace(model, readings=readings)
 
     def evidence(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Evidence:
@@ -112,16 +115,19 @@ class Noise:
             return np.zeros(len(candidates.cells[0]))
         evidence = self.evidence(candidates, Z, Y_hat, eta)
         if targets:
-            return self.coherent(candidates, self.readings.likely(*evidence))
-        return self.coherent(candidates, held(*self.readings.mean(*evidence)))
+            p = self.readings.likely(*evidence)
+            return self.coherent(candidates, p, p > 0.5)[0]
+        return held(*self.coherent(candidates, *self.readings.mean(*evidence)))
 
-    def coherent(self, candidates: Candidates, p: Floats) -> Floats:
-        """Return probabilities of candidates, coherent among kinds."""
+    def coherent(self, candidates: Candidates, p: Floats, kept: Cells) -> tuple[Floats, Cells]:
+        """Return probabilities of candidates and which are kept, coherent among kinds."""
         if not self.kinds:
-            return p
-        out = np.zeros(candidates.offered.shape)
-        out[candidates.cells] = p
-        return _coherent(out, self.kinds)[candidates.cells]
+            return p, kept
+        out, keeps = np.zeros(candidates.offered.shape), np.zeros(candidates.offered.shape, bool)
+        out[candidates.cells], keeps[candidates.cells] = p, kept
+        for j, whole in self.kinds:
+            keeps[:, whole] |= keeps[:, j]
+        return _coherent(out, self.kinds)[candidates.cells], keeps[candidates.cells]
 
 
 def _by_chance(

@@ -27,7 +27,8 @@ Matrix = npt.NDArray[np.float32]
 
 _QUICK_ROUNDS = 8
 """Rounds in which an epoch looks at the sources again; the end takes as many as it needs. Likewise
-an epoch and new targets take one reading of e, the last epoch and the end all of them."""
+an epoch and new targets take one reading of e and none with a floor, the last epoch and the end all
+of them."""
 
 
 class PseudoLabels:
@@ -62,7 +63,7 @@ class PseudoLabels:
         rows, labels = self._candidates.cells
         self._at = torch.as_tensor(rows * dataset.n_labels + labels, device=self._device)
         self.level, self.level_is_due = Level(), False  # until predictions are worth it
-        self._fitted: tuple[Tensor, Level, Noise] | None = None
+        self._fitted: tuple[Tensor, Level, bool, Noise] | None = None
         self._sources = source_model(dataset.votes, held_out=config.members > 1)
 
     @property
@@ -133,11 +134,13 @@ class PseudoLabels:
             some = Y.offered[Y.sample]
             self.level = Level.fit(some, seen.rows, self._config.expected_false)
             self.level_is_due = False
-        level = self.level if rounds is None and not targets else self.level.one_reading
-        if self._fitted is None or self._fitted[0] is not Y_hat or self._fitted[1] != level:
+        whole = rounds is None and not targets
+        level = self.level if whole else self.level.one_reading
+        of = (level, whole)
+        if self._fitted is None or self._fitted[0] is not Y_hat or self._fitted[1:3] != of:
             # Kept, for new targets and the end of a run ask again about an epoch's predictions.
-            self._fitted = Y_hat, level, Noise.fit(Y, seen, level)
-        found = self._fitted[2].of_cells(Y, Z, seen, eta, targets=targets)
+            self._fitted = Y_hat, level, whole, Noise.fit(Y, seen, level, floors=whole)
+        found = self._fitted[3].of_cells(Y, Z, seen, eta, targets=targets)
         return torch.as_tensor(found, dtype=torch.float32).to(self._device)
 
     def _by_sources(self, Y_hat: Tensor, raw: Tensor | None, rounds: int | None) -> Matrix:
