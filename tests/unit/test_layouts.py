@@ -263,6 +263,17 @@ def test_mutated_files_are_read_or_refused(layout: Layout, tmp_path: Path) -> No
     survive(formats.read, path.read_bytes(), path, MUTATIONS)
 
 
+def test_views_may_have_a_column_of_nothing_but_null(tmp_path: Path) -> None:
+    given = [
+        {"id": k // 3, "rater": k % 3, "meta": None, "labels": ["ab"[k % 2]]} for k in range(30)
+    ]
+    path = tmp_path / "views.jsonl"
+    path.write_text(layouts.lines(given))
+    data = formats.read(path).dataset
+    assert data.votes is not None
+    assert (data.n_instances, data.votes.n_sources) == (10, 3)
+
+
 def test_mutated_folders_of_hugging_face_are_read_or_refused(tmp_path: Path) -> None:
     folder = formats.write(cases.small_dataset(), tmp_path / "set", format="datasets")
     for path in sorted(folder.iterdir()):

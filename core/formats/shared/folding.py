@@ -143,8 +143,8 @@ class _Folding:
 
     def _varies(self, name: str) -> bool:
         column = self.table.column(name)
-        if pa.types.is_nested(column.type):
-            return True
+        if pa.types.is_nested(column.type) or pa.types.is_null(column.type):
+            return not pa.types.is_null(column.type)
         same = column.take(pa.array(np.asarray(self.first)[self.rows]))
         equal = pc.equal(column, same).fill_null(True)
         return not pc.all(equal).as_py()
