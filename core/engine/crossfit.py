@@ -5,16 +5,14 @@ a kernel regression (`core.engine.kernel`) and the votes of an instance's neighb
 with weights, none negative, that bring the sum nearest to the targets; since every prediction was
 made without the instance's own target, no truth is needed to weigh them.
 
-All of it is on the device; the host sees one small matrix, from which it finds the weights.
+All of it is on the device, and stays there.
 """
 
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 import torch
-from scipy.optimize import nnls
 from torch import Tensor
 
 from core.cluster.executors import Executor
@@ -77,7 +75,7 @@ class CrossFit:
         self._votes = votes.add_(self._level).div_(self._votes_and_one).sub_(self._level)
         if self._kernel is not None:
             self._kernel.fit(targets)
-        self._weights = np.zeros(0)
+        self._weights = targets.new_zeros(0)
 
     def train_epoch(self, features: Rows, between: Between = None) -> None:
         """Let the networks make one pass."""
@@ -91,7 +89,7 @@ class CrossFit:
         for at in blocks(len(Y_hat)):
             total = self._level.repeat(at.stop - at.start, 1)
             for w, part in zip(self._weights, self._parts(at, own), strict=True):
-                total.add_(part, alpha=float(w))
+                total.addcmul_(part, w)
             Y_hat[at] = total
         return _at_level(Y_hat, self._level)
 
@@ -100,7 +98,8 @@ class CrossFit:
         says = [self.networks.predict(features) - self._level]
         if self._kernel is not None:
             says.insert(0, torch.as_tensor(self._kernel.predict(X)).to(self.device) - self._level)
-        weights = np.append(self._weights, np.zeros(len(says) + 1 - len(self._weights)))
+        known = self._weights.cpu().numpy()
+        weights = np.append(known, np.zeros(len(says) + 1 - len(known)))
         votes, own = weights[0], weights[1:]
         own = own * (1 + votes / own.sum()) if own.sum() > 0 else np.ones_like(own) / len(own)
         Y_hat = self._level.repeat(len(says[0]), 1)
@@ -118,14 +117,14 @@ class CrossFit:
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that training changes."""
-        weights = torch.as_tensor(self._weights.copy())
-        return {**self.networks.state(), "targets": self._targets.clone(), "weights": weights}
+        own = {"targets": self._targets.clone(), "weights": self._weights.clone()}
+        return {**self.networks.state(), **own}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to an earlier state."""
         self.set_targets(state["targets"].to(self.device))
         self.networks.restore(state)
-        self._weights = state["weights"].numpy()
+        self._weights = state["weights"].to(self.device, torch.float32)
 
     def _parts(self, at: slice, own: Tensor | None) -> list[Tensor]:
         """Return what each model says of some rows beyond the labels' rates."""
@@ -135,7 +134,7 @@ class CrossFit:
             parts.append(self._kernel.left_out(at))
         return parts if own is None else [*parts, own[at] - self._level]
 
-    def _weighed(self, own: Tensor | None) -> npt.NDArray[np.float64]:
+    def _weighed(self, own: Tensor | None) -> Tensor:
         """Return the weights, none negative, that bring the sum nearest to the targets."""
         sums: Tensor | None = None
         for at in blocks(len(self._targets)):
@@ -143,8 +142,27 @@ class CrossFit:
             both = torch.stack([*self._parts(at, own), aim]).flatten(1)
             sums = both[:-1] @ both.T if sums is None else sums.add_(both[:-1] @ both.T)
         assert sums is not None
-        products = sums.cpu().numpy().astype(np.float64)
-        return np.asarray(nnls(products[:, :-1], products[:, -1])[0])
+        return nonnegative_weights(sums[:, :-1], sums[:, -1])
+
+
+def nonnegative_weights(products: Tensor, aims: Tensor) -> Tensor:
+    """Return the w >= 0 of the least w'Pw - 2a'w, P being the products of few models, a the aims.
+
+    It is the best of the solutions with some of the models alone; which one that is, the host need
+    not know.
+    """
+    there = products.device
+    if there.type == "mps":  # has no double precision, and its memory is the host's
+        products, aims = products.cpu(), aims.cpu()
+    P, a = products.double(), aims.double()
+    models, subsets = (torch.arange(n, device=P.device) for n in (len(a), 2 ** len(a)))
+    kept = (subsets.unsqueeze(1).bitwise_right_shift(models) % 2).double()
+    some = P * kept.unsqueeze(2) * kept.unsqueeze(1) + torch.diag_embed(1 - kept)
+    w: Tensor = torch.linalg.solve_ex(some, a * kept)[0]
+    value = ((w @ P - 2 * a) * w).sum(dim=1)
+    holds = (w >= 0).all(dim=1) & (value.abs() < torch.inf)  # the latter not of equal models
+    best = torch.where(holds, value, torch.inf).argmin(dim=0, keepdim=True)
+    return w.index_select(0, best).squeeze(0).float().to(there)
 
 
 def _at_level(Y_hat: Tensor, level: Tensor) -> Tensor:

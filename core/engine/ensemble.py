@@ -60,6 +60,8 @@ class Ensemble:
         seen = [torch.nonzero(self.fold != k).ravel() for k in range(config.members)]
         # Folds differ by one instance at most; a step is as long for all networks.
         self._seen = torch.stack([seen[k][: min(map(len, seen))] for k in self.members])
+        # Found once: how many there are is a question to the device.
+        self._own = [torch.nonzero(self.fold == k).ravel() for k in self.members]
         self._sizes = [a * b * c for a, b, c in self._shapes]
         self.theta = torch.empty(sum(self._sizes), device=device)
         self._grad = torch.zeros_like(self.theta)
@@ -84,8 +86,7 @@ class Ensemble:
     def held_out(self, features: Rows) -> Tensor:
         """Return what the network that never saw it says of each instance, n x L."""
         out = torch.empty(len(features), self._shapes[-1][-1], device=self._device)
-        for k, member in enumerate(self.members):
-            at = torch.nonzero(self.fold == member).ravel()
+        for k, at in enumerate(self._own):
             for part in torch.split(at, 4096):
                 out[part] = self._loss.output(self._of_member(k, features.rows(part)))
         return out

@@ -307,7 +307,7 @@ class PlainTrainer:
         clock: list[float],
     ) -> EpochRecord:
         changed, entropy = self._propagation.movement(previous, self._confidence)
-        # The one transfer to the host of an epoch.
+        # The one transfer to the host of an epoch, beside the candidates that are calibrated.
         scalars = [s.to(self._Z.device) for s in (loss, *objective, changed, entropy)]
         values = torch.stack(scalars).tolist()
         if not np.isfinite(values).all():

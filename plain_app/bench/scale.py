@@ -54,7 +54,7 @@ def main(folder: str, rows: str = str(ROWS)) -> None:
         memory = psutil.Process(server.process.pid).memory_info().rss
         say("memory of the server", memory / 1e9, "GB")
     finally:
-        server.stop()
+        server.kill()  # it may be at work for a while
     export(space, run_id)
     print(f"\nload of the machine after: {os.getloadavg()[0]:.2f}")
 

@@ -5,6 +5,7 @@ All of it follows the board of a run, so it is as new as the newest decision.
 
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from core.review import (
     Disagreement,
     Habit,
     RemainingFalse,
+    Reviewer,
     Threshold,
     audit,
     auto_resolve,
@@ -34,6 +36,8 @@ from core.review.session import auto_annotator, auto_decisions
 from core.store import Decision, LabelChange
 from plain_app.services.review import State, current_state
 from plain_app.services.workspace import workspace
+
+_audits = WeakKeyDictionary[Reviewer, dict[str, Audit]]()
 
 MAX_LISTED = 300
 KINDS = {
@@ -87,7 +91,12 @@ def habits(run_id: str, annotator: str | None = None) -> list[Habit]:
 
 def audited(run_id: str, threshold: Threshold | None = None) -> Audit:
     """Return how far the audit of a run is, and what it says of what a rule keeps."""
-    return audit(current_state(run_id).reviewer, threshold)
+    reviewer = current_state(run_id).reviewer  # never changes
+    known = _audits.setdefault(reviewer, {})
+    rule = "" if threshold is None else threshold.model_dump_json()
+    if rule not in known:
+        known[rule] = audit(reviewer, threshold)
+    return known[rule]
 
 
 def level_sentence(run_id: str) -> str:

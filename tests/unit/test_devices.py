@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import nnls
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
+from core.engine.crossfit import nonnegative_weights
 from core.engine.ensemble import Ensemble
 from core.engine.graphs import build_instance_graph
 from core.engine.network import LOSSES, Network
@@ -52,6 +54,26 @@ class ToHost(TorchDispatchMode):
         )
         self.count += func is torch.ops.aten._local_scalar_dense.default or moved
         return out
+
+
+class HostReads(TorchFunctionMode):
+    """Counts what a program reads from tensors, and how many values, also where they are here."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in READS and isinstance(args[0], torch.Tensor):
+            self.sizes.append(args[0].numel())
+        return func(*args, **(kwargs or {}))
+
+
+READS = [
+    getattr(torch.Tensor, name)
+    for name in ("cpu", "item", "tolist", "nonzero", "__int__", "__float__", "__bool__")
+]
+READS.append(torch.nonzero)
 
 
 class Slices(TorchFunctionMode):
@@ -110,17 +132,49 @@ def test_dense_steps_of_both_presets_stay_on_a_gpu(loss):
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_a_pass_of_many_batches_reads_one_number_from_the_device(device):
+def test_a_pass_of_many_batches_reads_nothing_from_the_device(device):
     config = PlainConfig.preset("studio", batch_size=8)
     X = Rows(torch.rand(N, D + 1, device=device))
     Z = torch.rand(N, L, device=device)
     networks = Ensemble(N, D, torch.full((L,), 0.3), config, torch.device(device))
     with ToHost() as seen:
         networks.train_epoch(X, Z)
-    assert seen.count <= 1
+    assert seen.count == 0
     with ToHost() as seen:
         Z.sum().item()
     assert seen.count == 1
+
+
+@pytest.mark.parametrize(("preset", "n_reads"), [("paper", 1), ("studio", 2)])
+def test_an_epoch_reads_seven_numbers_and_the_candidates(preset, n_reads):
+    X = RNG.standard_normal((N, D)).astype(np.float32)
+    Y = (RNG.random((N, L)) < 0.5).astype(np.uint8)
+    trainer = PlainTrainer(PlainConfig.preset(preset, epochs=8))
+    reads = {}
+    with HostReads() as seen:
+        for event in trainer.epochs(CandidateDataset(X, Y)):
+            if event.kind == "epoch":
+                reads[event.epoch] = list(seen.sizes)
+            seen.sizes.clear()
+    for epoch in (4, 6):  # not after new targets
+        *more, numbers = reads[epoch]
+        assert numbers == 7
+        assert len(reads[epoch]) == n_reads
+        # Of predictions and pseudo-labels; here all rows are the sample that tells the level.
+        assert more in ([], [2 * int(Y.sum()) + N * L + L])
+
+
+def test_models_are_weighed_on_a_gpu():
+    A = torch.tensor(RNG.standard_normal((50, 3)), dtype=torch.float32)
+    for y in (A @ torch.tensor([0.5, 0.2, 0.0]), A @ torch.tensor([1.0, -0.5, 0.3])):
+        found = nonnegative_weights(A.T @ A, A.T @ y)
+        assert np.allclose(found, nnls(A.numpy(), y.numpy())[0], atol=1e-4)
+    A[:, 1] = 0  # a model that says nothing
+    assert np.isfinite(nonnegative_weights(A.T @ A, A.T @ y).numpy()).all()
+    with FakeTensorMode(), ToHost() as seen:
+        P = torch.empty(3, 3, device="cuda")
+        assert nonnegative_weights(P, torch.empty(3, device="cuda")).device.type == "cuda"
+    assert seen.count == 0
 
 
 @pytest.mark.parametrize("device", DEVICES)
