@@ -1,15 +1,14 @@
 """Answers that were given without looking: noticed, and learned from less.
 
-Whoever does not look gives the answer at hand: what is proposed, what the run says, always keep, or
-always reject. The confidences say how often that answer is right, so the number of answers a
-careful person gives like it is Poisson binomial. A number that chance exceeds less often than
-`ERROR_RATE` is a habit.
+Whoever does not look gives the answer at hand: what is proposed, always keep, or always reject. The
+confidences say how often that answer is right, so the number of answers a careful person gives like
+it is Poisson binomial. A number that chance exceeds less often than `ERROR_RATE` is a habit.
 
 The confidence that was shown is the fair judge of whoever follows proposals, unless it has learned
-from the same person; then the run without any decision is the judge. That one does not know how
-many candidates are true, and a careful person may well keep more than it expects. So such a habit
-counts only where hardly any answer is unlike the one at hand (`NEARLY_ALL`), and those that are
-unlike it do not lie where the run doubts most.
+from the same person; then the run without any decision is the judge ("run"). That one does not know
+how many candidates are true, and a careful person may well keep more than it expects. So such a
+habit counts only where hardly any answer is unlike the one at hand (`NEARLY_ALL`), and those that
+are unlike it do not lie where the run doubts most.
 
 It can still be innocent: nothing is taken back, and nobody is shut out. But an answer teaches as
 much as it was likely looked at: with a share f of answers given without looking, one like the
@@ -58,7 +57,7 @@ class Given(NamedTuple):
     def like(self, at_hand: AtHand) -> tuple[bool, float]:
         """Return whether it is the answer at hand, and how likely that one is right."""
         p = self.shown if at_hand == "proposal" else self.start
-        keep = p >= 0.5 if at_hand in ("proposal", "run") else at_hand == "keep"
+        keep = self.shown >= 0.5 if at_hand in ("proposal", "run") else at_hand == "keep"
         return self.kept == keep, p if keep else 1 - p
 
 
@@ -151,7 +150,8 @@ def _habit(annotator: str, at_hand: AtHand, given: list[Given]) -> Habit | None:
         return None
     kept, shown, start = (np.array(part) for part in zip(*(one[1:] for one in given), strict=True))
     p = shown if at_hand == "proposal" else start
-    keep = p >= 0.5 if at_hand in ("proposal", "run") else np.full(len(p), at_hand == "keep")
+    proposed = at_hand in ("proposal", "run")
+    keep = shown >= 0.5 if proposed else np.full(len(p), at_hand == "keep")
     chance, like = np.clip(np.where(keep, p, 1 - p), 1e-6, 1 - 1e-6), kept == keep
     count, expected = int(like.sum()), float(chance.sum())
     least = np.sqrt((chance * (1 - chance)).sum())

@@ -137,6 +137,15 @@ def test_half_the_answers_of_one_who_looks_half_the_time_are_learned_from():
     assert not any((at, 0) in chances for at in set(range(400)) - set(kept))
 
 
+def test_who_follows_proposals_that_learned_from_the_same_answers_is_noticed():
+    """The run said .75 of what was kept; after many keeps it shows .97, which proves little."""
+    kept, rejected = Given("ann", True, 0.97, 0.75), Given("ann", False, 0.1, 0.55)
+    habits = measure_habits([kept] * 55 + [rejected] * 5)["ann"]
+    assert {one.at_hand for one in habits if one.is_noticed} == {"run"}
+    careful = measure_habits([kept] * 44 + [kept._replace(kept=False)] * 11 + [rejected] * 5)
+    assert not any(one.is_noticed for one in careful["ann"])
+
+
 def test_an_audit_asks_thirty_random_cells_and_says_how_far_it_is():
     reviewer = made(0)
     assert not audit(reviewer).is_done
