@@ -274,6 +274,23 @@ def test_views_may_have_a_column_of_nothing_but_null(tmp_path: Path) -> None:
     assert (data.n_instances, data.votes.n_sources) == (10, 3)
 
 
+def test_empty_lines_before_a_table_are_passed_over(tmp_path: Path) -> None:
+    layout = layouts.rater_rows_sets()
+    path = layout.write(tmp_path)
+    whole = formats.read(path).dataset
+    path.write_text("\r\n\n" + layout.text)
+    assert formats.read(path).dataset.fingerprint == whole.fingerprint
+    path.write_text("\n" + "\n".join(",".join(["", "fear", "fear"]) for _ in range(9)))
+    assert formats.read(path).dataset.n_instances == 9
+
+
+def test_lists_with_null_among_texts_are_read(tmp_path: Path) -> None:
+    given = [{"concepts": ["ab"[k % 2], None], "body": [f"text {k}", "more"]} for k in range(30)]
+    path = tmp_path / "lists.jsonl"
+    path.write_text(layouts.lines(given))
+    assert formats.read(path).dataset.label_names == ("a", "b")
+
+
 def test_mutated_folders_of_hugging_face_are_read_or_refused(tmp_path: Path) -> None:
     folder = formats.write(cases.small_dataset(), tmp_path / "set", format="datasets")
     for path in sorted(folder.iterdir()):

@@ -303,7 +303,7 @@ def _list_of_names(roles: Roles) -> bool:
 
 def _repeats_names(one: Profile) -> bool:
     """Whether lists hold names that come again, not the parts of a text."""
-    names = [name for value in one.values for name in value]
+    names = [name for value in one.values for name in value if isinstance(name, str)]
     return 2 * len(set(names)) < len(names) and max(map(len, names), default=0) <= MAX_NAME
 
 

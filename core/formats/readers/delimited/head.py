@@ -63,9 +63,13 @@ def _are_counted(cells: Sequence[str]) -> bool:
 
 
 def stated_separator(file: IO[bytes]) -> tuple[Separator | None, str, int]:
-    """Excel may begin a file with `sep=;`. Return it, the next line, and where that begins."""
-    start = file.tell()
-    line = file.readline(MAX_HEADER).decode()
+    """Excel may begin a file with `sep=;`. Return it, the next line, and where that begins.
+
+    Empty lines before it are passed over.
+    """
+    start, line = file.tell(), file.readline(MAX_HEADER).decode()
+    while line in ("\n", "\r\n"):
+        start, line = file.tell(), file.readline(MAX_HEADER).decode()
     found = re.fullmatch(r'"?sep=([,;|\t])"?\s*', line, re.IGNORECASE)
     if found is None:
         return None, line, start
