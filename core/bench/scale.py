@@ -27,7 +27,7 @@ NODES = 8
 STAGES = ("graph", "models", "train", "predict", "propagate", "record", "end")
 _D, _LABELS, _FALSE = 128, 50, 2
 
-_CENTRES = 0.19 / 400_000
+_CENTRES = 0.09 / 400_000
 """Time that finding every row's cells takes beside the rest of the graph, per row: the number of
 cells grows with the rows. Measured at 400,000."""
 
