@@ -38,7 +38,7 @@ POINTS = [
     "store.committed:3",
 ]
 LAUNCH = ["worker.before_spawn", "worker.after_spawn"]
-SETTINGS = {"epochs": 400, "batch_size": 8}  # some seconds: there are checkpoints
+SETTINGS = {"epochs": 400, "batch_size": 8}
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +60,7 @@ def reference(tmp_path_factory, demo):
 @pytest.fixture
 def workspace(tmp_path, demo, monkeypatch):
     monkeypatch.delenv("PLAIN_DATABASE_URL", raising=False)
+    monkeypatch.setenv("PLAIN_CHECKPOINT_SECONDS", "0.2")  # also where a run takes a second
     space = Workspace(tmp_path / "space")
     space.add_dataset(demo, "demo")
     yield space

@@ -330,7 +330,8 @@ def _best_grid(columns: Collection[str], side: int) -> dict[str, str]:
     if not shared:
         return {}
     common, people = max(shared, key=lambda one: (len(one[0]) * len(one[1]), len(one[0])))
-    some = [one for one in labels_of if one not in people and NUMBERED_PERSON.fullmatch(one)]
+    others = labels_of.keys() - set(people)
+    some = [one for one in labels_of if one in others and NUMBERED_PERSON.fullmatch(one)]
     found = {
         column: one
         for one in (*people, *some)
