@@ -73,3 +73,22 @@ def demo():
     from core.data.demo import load_demo
 
     return load_demo(n_instances=400)
+
+
+@pytest.fixture
+def open_on(tmp_path, monkeypatch):
+    """Opens the workspace of a machine with this name, below the test's own folder."""
+    import socket
+
+    from core.store import Workspace
+
+    opened = []
+
+    def open_workspace(host):
+        monkeypatch.setattr(socket, "gethostname", lambda: host)
+        opened.append(Workspace(tmp_path / host))
+        return opened[-1]
+
+    yield open_workspace
+    for workspace in opened:
+        workspace.close()

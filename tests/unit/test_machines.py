@@ -1,7 +1,6 @@
 """Several machines share one database; each has its own files."""
 
 import shutil
-import socket
 
 import pytest
 import sqlalchemy as sa
@@ -23,20 +22,6 @@ def shared(request, tmp_path, monkeypatch):
         url = request.getfixturevalue("postgres_url")
     monkeypatch.setenv("PLAIN_DATABASE_URL", url)
     return url
-
-
-@pytest.fixture
-def open_on(tmp_path, monkeypatch):
-    opened = []
-
-    def open_workspace(host):
-        monkeypatch.setattr(socket, "gethostname", lambda: host)
-        opened.append(Workspace(tmp_path / host))
-        return opened[-1]
-
-    yield open_workspace
-    for workspace in opened:
-        workspace.close()
 
 
 def test_only_the_machine_with_the_files_claims_a_run_and_the_others_say_so(shared, open_on):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from pathlib import Path
 
 import numpy as np
@@ -34,20 +33,6 @@ def storage(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAIN_STORAGE_URL", (tmp_path / "storage").as_uri())
     monkeypatch.setattr(stored_files, "RECHECK_SECONDS", 0.0)
     return tmp_path / "storage"
-
-
-@pytest.fixture
-def open_on(tmp_path, monkeypatch):
-    opened = []
-
-    def open_workspace(host):
-        monkeypatch.setattr(socket, "gethostname", lambda: host)
-        opened.append(Workspace(tmp_path / host))
-        return opened[-1]
-
-    yield open_workspace
-    for workspace in opened:
-        workspace.close()
 
 
 @pytest.fixture
