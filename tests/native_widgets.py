@@ -28,3 +28,18 @@ def cells(table: Any, column: int) -> list[str]:
     found = table.locator(f"td[aria-colindex='{column}']")
     found.first.wait_for(state="attached")
     return found.all_text_contents()
+
+
+def point_at(page: Any, canvas: Any, part: float, told: Any) -> None:
+    """Point at a chart, at a part of its width, until it tells what is there.
+
+    A chart that is still drawn, or moved by what comes above it, misses the first pointer.
+    """
+    for _ in range(60):
+        box = canvas.bounding_box()
+        page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 3)
+        page.mouse.move(box["x"] + part * box["width"], box["y"] + 60, steps=3)
+        page.wait_for_timeout(400)
+        if told.count():
+            return
+    raise AssertionError(f"the chart never told {told}")

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from finished_run import finished_run
-from native_widgets import choose, choose_row, open_part
+from native_widgets import choose, choose_row, open_part, point_at
 from playwright.sync_api import expect
 
 from core.data.demo import load_demo
@@ -129,9 +129,8 @@ def expect_values_under_the_pointer(page) -> None:
     chart = page.locator(".st-key-train-curves")
     canvas = chart.locator("canvas").first
     canvas.scroll_into_view_if_needed()
+    point_at(page, canvas, 0.25, chart.get_by_text("AUC of all cells"))
     box = canvas.bounding_box()
-    page.mouse.move(box["x"] + box["width"] / 4, box["y"] + 120)
-    expect(chart.get_by_text("AUC of all cells")).to_be_visible(timeout=LONG)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 3)
     page.wait_for_timeout(500)  # the tooltip is gone
     whole = canvas.screenshot()
@@ -346,9 +345,7 @@ def test_a_hostile_file_is_shown_as_text(serve, open_page, tmp_path):
 def expect_names_under_the_pointer(page) -> None:
     """What a chart says of a hostile label is its name, as text."""
     chart = page.locator(".st-key-data-charts")
-    box = chart.locator("canvas").first.bounding_box()
-    page.mouse.move(box["x"] + 0.45 * box["width"], box["y"] + 60, steps=3)
-    expect(chart.get_by_text("% of instances")).to_be_visible(timeout=LONG)
+    point_at(page, chart.locator("canvas").first, 0.45, chart.get_by_text("% of instances"))
     assert chart.locator(":is(img, script, a)").count() == 0
 
 
