@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core import formats
@@ -50,6 +50,15 @@ def read_text(tmp_path: Path, text: str | bytes, name: str = "a.csv", **options:
     path = tmp_path / name
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return formats.read(path, **options)
+
+
+NEARLY_NO_LABEL = CandidateDataset(
+    features=np.eye(5, 2, dtype=np.float32),
+    candidates=np.array([[1, 1], [0, 1], [1, 0], [0, 0], [1, 1]], np.uint8),
+    label_names=["sea", "- "],  # "-" is a word for no label
+    ids=list("01234"),
+    feature_names=["x", "y"],
+)
 
 
 def assert_same(read: CandidateDataset, written: CandidateDataset) -> None:
@@ -92,6 +101,7 @@ def test_odd_names_come_back_identical(
 @each_kind
 @odd
 @given(dataset=cases.datasets(), delimiter=st.sampled_from(["|", ";", ",", "#", " ", None]))
+@example(dataset=NEARLY_NO_LABEL, delimiter="|")
 def test_label_sets_come_back_identical(
     dataset: CandidateDataset, delimiter: str | None, kind: str, tmp_path: Path
 ) -> None:

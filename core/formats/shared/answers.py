@@ -43,7 +43,7 @@ class NameReader:
     def __init__(self, mapping: ColumnMapping, findings: Findings) -> None:
         self._delimiter, self._findings = mapping.delimiter, findings
         self._none = {word.casefold() for word in mapping.no_label}
-        self._none -= {name.casefold() for name in mapping.label_names}
+        self._none -= {name.strip().casefold() for name in mapping.label_names}
         self._silent = {word.casefold() for word in mapping.not_asked}
         self._stated, self._first = mapping.label_names, mapping.numbered_from
         self._ignored: dict[str, int] = {}
