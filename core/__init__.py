@@ -14,6 +14,7 @@ _PUBLIC = {
     "PlainConfig": "core.engine.config",
     "PlainTrainer": "core.engine.trainer",
     "Workspace": "core.store",
+    "clean": "core.export",
     "read": "core.formats",
 }
 __all__ = list(_PUBLIC)

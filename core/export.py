@@ -1,12 +1,13 @@
 """Cleaned label sets as files other tools accept, and beside each the record of how it was made.
 
 What goes out is what a run knows after review: decisions, the confidences they taught, and the
-names that labels have now. The command line and the Export page both begin with `run_results`.
+names that labels have now. The command line and the Export page both begin with `run_results`;
+`clean` needs no run and no workspace.
 """
 
 import platform
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from core.confidence.level import Level
 from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
+from core.engine.events import Event
 from core.errors import ConfigError
-from core.formats import ColumnMapping, write
-from core.review import Resolution, Threshold, Verdict
+from core.formats import ColumnMapping, ReadResult, read, require_free, write
+from core.formats.shared.original import kept
+from core.review import Resolution, Threshold, Verdict, resolve
 from core.review.load import make_reviewer
 from core.review.resolve import VALUES, located
 from core.runs.results import load_results
@@ -107,6 +112,83 @@ def _renamed(results: Results, names: Sequence[str]) -> Results:
     decisions = sorted(given, key=lambda one: one.verdict == "keep")  # kept once is kept
     values = merged(results.confidences), merged(results.predictions)
     return Results(renamed, *values, decisions, None, results.sources)
+
+
+class Written(NamedTuple):
+    """A file with resolved labels."""
+
+    path: Path
+    dataset: CandidateDataset
+    resolution: Resolution
+    level: Level | None = None  # how many candidates are false, where only the data say so
+
+
+def clean(
+    given: Path | str | ReadResult,
+    target: Path | str,
+    config: PlainConfig | None = None,
+    *,
+    threshold: Threshold | None = None,
+    allow_new_labels: bool = False,
+    on_event: Callable[[Event], object] = lambda event: None,
+    format: str | None = None,
+    force: bool = False,
+    per_item: bool = False,
+) -> Written:
+    """Train on a file and write it with the labels that are true, and why, as `plain clean` does.
+
+    `given` is a path, or what `read` returned; `config` is the preset `studio` unless stated;
+    `on_event` is told what `PlainTrainer.epochs` yields.
+    """
+    from core.engine.trainer import PlainTrainer
+
+    require_free(target, format=format, force=force)
+    result = given if isinstance(given, ReadResult) else read(given)
+    trainer = PlainTrainer(config or PlainConfig.preset("studio"))
+    with kept(result.dataset) as dataset:
+        for event in trainer.epochs(dataset):
+            on_event(event)
+        found = (trainer.confidences, trainer.predictions)
+        results = Results(dataset, *found, [], result.mapping, trainer.sources)
+        how: dict[str, Any] = {"format": format, "force": force, "per_item": per_item}
+        rule = (threshold, allow_new_labels)
+        written = write_resolved(results, target, trainer.config, *rule, **how)
+    return written if trainer.sources else written._replace(level=trainer.level)
+
+
+def write_resolved(
+    results: Results,
+    path: Path | str,
+    config: PlainConfig,
+    threshold: Threshold | None = None,
+    allow_new_labels: bool = False,
+    *,
+    run: str | None = None,
+    **how: Any,
+) -> Written:
+    """Resolve every cell and write the file with its provenance; `how` is passed to `export`."""
+    dataset, decisions = results.dataset, results.decisions
+    threshold = threshold or Threshold()
+    resolution = resolve(
+        dataset,
+        results.confidences,
+        threshold,
+        decisions,
+        allow_new_labels=allow_new_labels,
+        predictions=results.predictions,
+    )
+    about = provenance(
+        dataset,
+        resolution,
+        threshold=threshold,
+        config=config.model_dump(mode="json"),
+        run=run,
+        decisions=decisions,
+        sources=results.sources,
+    )
+    how = {"mapping": results.mapping, "decisions": decisions, **how}
+    written = export(dataset, resolution, path, provenance=about, **how)
+    return Written(written, dataset, resolution)
 
 
 def export(

@@ -1,5 +1,6 @@
-"""Paths that a person typed."""
+"""Paths that a person typed, and what is renamed in a folder brought to the disk."""
 
+import os
 from pathlib import Path
 
 from core.errors import PlainError
@@ -18,3 +19,13 @@ def full_path(path: Path | str) -> Path:
     except RuntimeError as error:
         hint = "Write the path in full."
         raise PlainError("There is no such home folder.", f"{path}: {error}", hint) from error
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a rename in this folder to the disk, where the system knows how."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

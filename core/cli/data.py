@@ -78,8 +78,9 @@ NewLabels = Annotated[
 
 
 def add_to(app: typer.Typer) -> None:
-    for command in (check, convert, clean):
+    for command in (check, convert):
         app.command()(command)
+    app.command("clean")(clean_file)
 
 
 def train_demo(preset: str, changes: list[str] | None, as_json: bool, name: str = "demo") -> None:
@@ -170,7 +171,7 @@ def convert(
     log.print(f"{dataset.n_instances:,} instances written.")
 
 
-def clean(
+def clean_file(
     file: InFile,
     target: OutFile,
     preset: Preset = "studio",
@@ -194,37 +195,19 @@ def clean(
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file and write it with the labels that are true, and why."""
-    from core.engine.trainer import PlainTrainer
+    from core.export import clean
     from core.formats import require_free
-    from core.formats.shared.original import kept
 
     config = chosen_config(preset, method, changes, expect_false, cluster)
     threshold = parse_threshold(cut, top_k, precision)
     require_free(target, format=format, force=force)
     read_in = read_file(file, mapping, votes, row=row, source=source)
     result, _ = encoded(read_in, file, encode, workspace)
-    trainer = PlainTrainer(config)
-    with kept(result.dataset) as dataset:
-        with training_progress(config.epochs) as show:
-            for event in trainer.epochs(dataset):
-                show(event)
-        write_resolved(
-            dataset,
-            trainer.confidences,
-            trainer.predictions,
-            target,
-            threshold=threshold,
-            allow_new_labels=allow_new_labels,
-            made_by={"config": config.model_dump(mode="json"), "sources": trainer.sources},
-            how={
-                "format": format,
-                "mapping": result.mapping,
-                "force": force,
-                "per_item": per_item,
-            },
-            as_json=as_json,
-            level=None if trainer.sources else trainer.level,
-        )
+    how: dict[str, Any] = {"format": format, "force": force, "per_item": per_item}
+    with training_progress(config.epochs) as show:
+        rule = {"threshold": threshold, "allow_new_labels": allow_new_labels}
+        written = clean(result, target, config, on_event=show, **rule, **how)
+    show_written(written, as_json)
 
 
 def read_file(
@@ -274,53 +257,16 @@ def parse_threshold(cut: list[str] | None, top_k: int | None, precision: float |
     return Threshold(value=value, per_label=per_label, top_k=top_k, precision=precision)
 
 
-def write_resolved(
-    dataset: Any,
-    confidences: Any,
-    predictions: Any,
-    target: Path,
-    *,
-    threshold: Any,
-    allow_new_labels: bool,
-    made_by: dict[str, Any],
-    how: dict[str, Any],
-    as_json: bool,
-    level: Any = None,
-) -> None:
-    """Resolve every cell, write the file with its provenance, and print the outcome.
-
-    `made_by` goes into the provenance: config, run, decisions; `how` says how to write.
-    """
-    from core.export import export, provenance
-    from core.review import resolve
-
-    decisions = made_by.get("decisions", ())
-    with working(f"Writing {target.name} …"):
-        resolution = resolve(
-            dataset,
-            confidences,
-            threshold,
-            decisions,
-            allow_new_labels=allow_new_labels,
-            predictions=predictions,
-        )
-        about = provenance(dataset, resolution, threshold=threshold, **made_by)
-        how = {**how, "decisions": decisions}
-        written = export(dataset, resolution, target, provenance=about, **how)
-    _show_outcome(dataset, resolution, written, as_json, level)
-
-
-def _show_outcome(
-    dataset: Any, resolution: Any, written: Path, as_json: bool, level: Any = None
-) -> None:
+def show_written(written: Any, as_json: bool) -> None:
     """Print how many cells were resolved how and, where there is truth, how well."""
     import numpy as np
 
     from core.engine.metrics import f1
 
+    path, dataset, resolution, level = written
     n_cells = int(dataset.candidates.sum(dtype=np.int64))
     figures: dict[str, Any] = {
-        "file": str(written),
+        "file": str(path),
         "candidates": n_cells,
         "resolved": int(resolution.labels.sum(dtype=np.int64)),
     }
@@ -333,7 +279,7 @@ def _show_outcome(
         return print_json(figures)
     if level is not None:
         log.print(level.sentence)
-    log.print(f"Written to {written}, its provenance beside it.")
+    log.print(f"Written to {path}, its provenance beside it.")
     rows = [
         (name.replace("_", " "), f"{value:.3f}" if isinstance(value, float) else f"{value:,}")
         for name, value in figures.items()

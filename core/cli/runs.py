@@ -22,7 +22,7 @@ from core.cli.data import (
     VotesFile,
     parse_threshold,
     read_file,
-    write_resolved,
+    show_written,
 )
 from core.cli.encoding import Encode, encoded, remember_pictures
 from core.cli.run_list import RunId, open_workspace, print_run, runs
@@ -206,35 +206,21 @@ def export(
     as_json: JsonFlag = False,
 ) -> None:
     """Write the data of a run with its resolved labels, confidences and reasons."""
-    from core.export import label_studio_users, run_results
+    from core.export import label_studio_users, run_results, write_resolved
     from core.formats import ColumnMapping
 
     space = open_workspace(workspace)
     found = space.runs.get(run)
     threshold = parse_threshold(cut, top_k, precision)
     results = run_results(space, found)
-    made_by = {
-        "config": found.config.model_dump(mode="json"),
-        "run": found.id,
-        "decisions": results.decisions,
-        "sources": results.sources,
-    }
     columns = ColumnMapping.load(mapping) if mapping else results.mapping
     how: dict[str, Any] = {"format": format, "mapping": columns, "force": force}
     how["per_item"] = per_item
     how["users"] = label_studio_users(annotators or (), results.decisions)
-    with space.exporting(target):
-        write_resolved(
-            results.dataset,
-            results.confidences,
-            results.predictions,
-            target,
-            threshold=threshold,
-            allow_new_labels=allow_new_labels,
-            made_by=made_by,
-            how=how,
-            as_json=as_json,
-        )
+    with space.exporting(target), working(f"Writing {target.name} …"):
+        rule = (threshold, allow_new_labels)
+        written = write_resolved(results, target, found.config, *rule, run=found.id, **how)
+    show_written(written, as_json)
 
 
 def _launch(space: Any, run_id: str, as_json: bool = False) -> None:

@@ -56,6 +56,13 @@ class InstanceGraph:
     def n_instances(self) -> int:
         return int(self.affinity.shape[0])
 
+    def strongest(self, i: int, limit: int) -> tuple[list[int], list[float]]:
+        """Return the neighbours of an instance and the weights of their edges, strongest first."""
+        part = slice(self.affinity.indptr[i], self.affinity.indptr[i + 1])
+        rows, weights = self.affinity.indices[part], self.affinity.data[part]
+        order = np.argsort(-weights, kind="stable")[:limit]
+        return rows[order].tolist(), weights[order].tolist()
+
 
 @dataclass(frozen=True, eq=False)
 class LabelGraph:

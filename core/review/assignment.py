@@ -91,6 +91,15 @@ class Assignment:
         """Return what this annotator decided of a cell."""
         return self.own[cell].verdict if cell in self.own else None
 
+    def said_before(self, question: Question, cell: tuple[str, str]) -> Decision | None:
+        """Return this annotator's earlier answer about a cell that comes back; mostly none."""
+        return self.own.get(cell) if question.reason == REPEAT else None
+
+    def is_sampled(self, question: Question, cell: tuple[str, str]) -> bool:
+        """Tell whether the answer is one about a random cell; one that comes back stays one."""
+        before = self.said_before(question, cell)
+        return question.sampled if before is None else before.sampled
+
     def claim(self, names: Sequence[str], count: int, overlap: float = 0.0) -> list[str]:
         """Lease the first instances that nobody else has; return them in order."""
         lanes = self.workspace.lanes

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from core.review.audit import auto_resolve
 from core.review.load import make_reviewer
-from core.review.queue import Order, State, audit_cells, is_settled
+from core.review.queue import Order, Question, State, audit_cells, is_settled
 from core.review.reviewer import Reviewer
 from core.runs.results import RunResults
 from core.store import Decision, DecisionsNow, Workspace
@@ -86,6 +86,19 @@ class ReviewState(Generic[Results]):
             n_open=self.n_open,
             annotators=self.now.n_by_annotator,
         )
+
+    def proposal(self, row: int, label: int) -> Literal["keep", "reject"]:
+        """Return the answer that a person is proposed for a cell."""
+        return "keep" if self.reviewer.confidences[row, label] >= 0.5 else "reject"
+
+    def cells_shown(self, question: Question, *, is_blind: bool) -> list[int]:
+        """Return the candidates of the instance, those in question first, then the likely ones;
+        if the person must not know yet, as the data have them: their order would tell."""
+        offered = np.flatnonzero(self.results.dataset.candidates[question.row]).tolist()
+        others = [at for at in offered if at not in question.cells]
+        if not is_blind:
+            others.sort(key=lambda at: -self.reviewer.confidences[question.row, at])
+        return [*question.cells, *others]
 
     def audit_progress(self, now: DecisionsNow) -> tuple[int, int]:
         """Return how many cells of the audit hold a decision now, and how many it has."""

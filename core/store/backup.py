@@ -18,9 +18,9 @@ from sqlalchemy.engine import URL
 
 from core.errors import StoreError
 from core.failpoints import failpoint
-from core.paths import full_path
+from core.paths import full_path, sync_folder
 from core.store.database import BUSY_SECONDS, Database, database_errors, folder_url, sqlite_url
-from core.store.files import disk_errors, sync_folder
+from core.store.files import disk_errors
 from core.store.permissions import create_private, make_private_folder
 from core.store.schema import check_version, runs
 

@@ -13,6 +13,7 @@ from core.data.dataset import CandidateDataset, Features
 from core.data.votes import Votes
 from core.errors import DatasetError, DatasetMismatch
 from core.failpoints import failpoint
+from core.paths import sync_folder
 from core.store import files
 from core.store.originals import read_original, remove_others, write_original
 from core.store.permissions import make_private_folder
@@ -46,7 +47,7 @@ def _put_in_place(temporary: Path, folder: Path) -> None:
         except OSError:
             if not folder.is_dir():  # else another process was faster with the same data
                 raise
-        files.sync_folder(folder.parent)
+        sync_folder(folder.parent)
 
 
 def remove_dataset(folder: Path) -> None:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from core.errors import StoreError, StoreUnavailable
 from core.failpoints import failpoint
+from core.paths import sync_folder
 from core.store.permissions import open_private
 
 Array = npt.NDArray[Any]
@@ -77,16 +78,6 @@ def write_all(file: io.FileIO, content: bytes) -> None:
     rest = memoryview(content)
     while rest:
         rest = rest[file.write(rest) :]
-
-
-def sync_folder(folder: Path) -> None:
-    """Bring a rename in this folder to the disk, where the system knows how."""
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def remove_leftovers(folder: Path, older_than: float = 0.0) -> None:

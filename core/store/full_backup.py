@@ -24,10 +24,10 @@ import filelock
 
 from core.errors import StoreError
 from core.failpoints import failpoint
-from core.paths import full_path
+from core.paths import full_path, sync_folder
 from core.store.backup import KEEP, copy_sqlite, make_single_file
 from core.store.database import Database, sqlite_url
-from core.store.files import disk_errors, remove_leftovers, sync_folder
+from core.store.files import disk_errors, remove_leftovers
 from core.store.manifest import (
     DATABASE,
     FileEntry,

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from core.errors import StoreError
 from core.failpoints import failpoint
-from core.paths import full_path
+from core.paths import full_path, sync_folder
 from core.store.backup import check_copy
 from core.store.database import Database, folder_url, sqlite_url
-from core.store.files import disk_errors, remove_leftovers, replacing, sync_folder
+from core.store.files import disk_errors, remove_leftovers, replacing
 from core.store.full_backup import Progress
 from core.store.manifest import (
     DATABASE,

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, select
 
 from core.errors import StoreError
 from core.store.database import Database
-from core.store.runs import clean, require_dataset
+from core.store.runs import require_dataset, storable
 from core.store.schema import label_changes, now
 
 
@@ -80,7 +80,7 @@ class LabelStore:
         name: str,
         annotator: str,
     ) -> None:
-        name = clean(name).strip()
+        name = storable(name).strip()
         if label not in labels or not name:
             detail = f"Got {label!r}, to be called {name!r}."
             raise StoreError("A label of the data and a name are needed.", detail)
@@ -99,7 +99,7 @@ def _insert(
     connection: Connection, fingerprint: str, kind: str, label: str, name: str, annotator: str
 ) -> None:
     row = {"uid": uuid4().hex, "fingerprint": fingerprint, "kind": kind, "label": label}
-    row |= {"name": name, "annotator": clean(annotator), "time": now()}
+    row |= {"name": name, "annotator": storable(annotator), "time": now()}
     connection.execute(sa.insert(label_changes).values(row))
 
 

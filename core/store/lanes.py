@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, select
 
 from core.store.database import Database
-from core.store.runs import clean, require_dataset
+from core.store.runs import require_dataset, storable
 from core.store.schema import leases
 
 LEASE_SECONDS = 300.0
@@ -46,7 +46,7 @@ class LaneStore:
         """
         now = time.time()
         free: list[str] = []
-        instance_ids = [one for one in instance_ids if clean(one) == one]
+        instance_ids = [one for one in instance_ids if storable(one) == one]
         if not instance_ids:
             return free
         with self._database.write(durable=False) as connection:

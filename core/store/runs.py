@@ -71,8 +71,8 @@ class RunStore:
         row = {
             "id": run_id,
             "fingerprint": fingerprint,
-            "name": clean(name),
-            "note": clean(note),
+            "name": storable(name),
+            "note": storable(note),
             "state": RunState.QUEUED,
             "config": config.model_dump_json(),
             "created": now(),
@@ -221,7 +221,7 @@ class RunStore:
         """Record why the process of a run ends, for whoever finds the run interrupted."""
         with self._database.write() as connection:
             if get_row(connection, run_id, claim).state in ACTIVE:
-                update_row(connection, run_id, error=clean(reason))
+                update_row(connection, run_id, error=storable(reason))
 
     def heartbeat(self, run_id: str, claim: int | None = None) -> bool:
         """Record that the run's process lives; false when the run is not its to work on."""
@@ -277,7 +277,8 @@ class RunStore:
                 return
             if run.state.is_ended:
                 raise has_ended(run)
-            update_row(connection, run_id, error=None if error is None else clean(error), **values)
+            words = None if error is None else storable(error)
+            update_row(connection, run_id, error=words, **values)
 
     def append_events(
         self,
@@ -308,11 +309,11 @@ class RunStore:
 
     def rename(self, run_id: str, name: str) -> None:
         """Give the run another name."""
-        self._change(run_id, name=clean(name))
+        self._change(run_id, name=storable(name))
 
     def annotate(self, run_id: str, note: str) -> None:
         """Replace the run's note."""
-        self._change(run_id, note=clean(note))
+        self._change(run_id, note=storable(note))
 
     def delete(self, run_id: str) -> None:
         """Hide a run that is not at work; `restore` undoes it, `purge` makes it final."""
@@ -370,7 +371,7 @@ def require_dataset(
         raise machines.elsewhere(f"Data {row.name}", row.machine, f"datasets/{fingerprint}")
 
 
-def clean(text: str) -> str:
+def storable(text: str) -> str:
     """Return free text as every database takes it: without NUL and half surrogate pairs."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 

@@ -11,7 +11,7 @@ from core.errors import RunNotFound
 from core.store.database import Database
 from core.store.files import disk_errors
 from core.store.permissions import make_private_folder
-from core.store.runs import clean, new_id, require_dataset
+from core.store.runs import new_id, require_dataset, storable
 from core.store.schema import now, studies
 
 
@@ -41,7 +41,7 @@ class StudyStore:
         row = {
             "id": new_id(),
             "fingerprint": fingerprint,
-            "name": clean(name),
+            "name": storable(name),
             "created": now(),
             "settings": json.dumps(settings),
         }

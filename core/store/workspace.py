@@ -51,7 +51,7 @@ from core.store.lanes import LaneStore
 from core.store.machines import Machines
 from core.store.object_storage import ObjectStorage
 from core.store.permissions import make_private_folder, restrict_permissions
-from core.store.runs import RunStore, clean, require_dataset
+from core.store.runs import RunStore, require_dataset, storable
 from core.store.schema import datasets, now
 from core.store.stored_files import StoredFiles
 from core.store.studies import StudyStore
@@ -125,7 +125,7 @@ class Workspace:
 
     def save_preset(self, name: str, config: PlainConfig) -> None:
         """Save settings under a name; the same name again replaces them."""
-        name = clean(name).strip()[:80]
+        name = storable(name).strip()[:80]
         if not name or name in PRESETS:
             raise StoreError("This name cannot be used.", f"Got {name!r}.", "Choose another.")
         saved = self.presets() | {name: config.model_dump(mode="json")}
@@ -252,7 +252,7 @@ class Workspace:
         """Give a data set another name."""
         with self.database.write() as connection:
             require_dataset(connection, fingerprint)
-            _update(connection, fingerprint, name=clean(name))
+            _update(connection, fingerprint, name=storable(name))
 
     def close(self) -> None:
         """Let go of the database."""
@@ -292,7 +292,7 @@ def _update(connection: sa.Connection, fingerprint: str, **values: Any) -> None:
 def _dataset_row(dataset: CandidateDataset, name: str) -> dict[str, Any]:
     return {
         "fingerprint": dataset.fingerprint,
-        "name": clean(name),
+        "name": storable(name),
         "created": now(),
         "n_instances": dataset.n_instances,
         "n_features": dataset.n_features,

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from core.engine.graphs import InstanceGraph
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 MAX_NEIGHBOURS = 12
@@ -23,7 +24,7 @@ class EgoPoints(NamedTuple):
 
 
 def ego_points(
-    affinity: sp.csr_array,
+    graph: InstanceGraph,
     i: int,
     confidence: Sequence[float | None] | npt.NDArray[Any],
     ids: Sequence[str],
@@ -33,25 +34,15 @@ def ego_points(
 
     `confidence` is one label's, by instance; None or NaN where it is not offered.
     """
-    rows, weights = neighbours(affinity, i, limit)
-    rows, weights = (i, *rows), (1.0, *weights)
-    among = sp.triu(affinity[list(rows)][:, list(rows)], 1).tocoo()
+    near, edge_weights = graph.strongest(i, limit)
+    rows, weights = (i, *near), (1.0, *edge_weights)
+    among = sp.triu(graph.affinity[list(rows)][:, list(rows)], 1).tocoo()
     edges = tuple(
         (int(a), int(b), float(weight))
         for a, b, weight in zip(among.row, among.col, among.data, strict=True)
     )
     values = tuple(_known(confidence[row]) for row in rows)
     return EgoPoints(rows, weights, edges, values, tuple(ids[row] for row in rows))
-
-
-def neighbours(
-    affinity: sp.csr_array, i: int, limit: int = MAX_NEIGHBOURS
-) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return the neighbours of an instance with their edge weights, strongest first."""
-    part = slice(affinity.indptr[i], affinity.indptr[i + 1])
-    rows, weights = affinity.indices[part], affinity.data[part]
-    order = np.argsort(-weights, kind="stable")[:limit]
-    return tuple(int(row) for row in rows[order]), tuple(float(w) for w in weights[order])
 
 
 def ego_option(points: EgoPoints) -> dict[str, Any]:

@@ -46,11 +46,8 @@ class Asked(NamedTuple):
 def make_item(found: State, question: Question, asked: Asked) -> dict[str, Any]:
     """Return one instance with its candidates, those that are asked first."""
     results, row = found.results, question.row
-    name, offered = results.dataset.ids[row], np.flatnonzero(results.dataset.candidates[row])
-    blind = question.is_blind(asked.is_random_blind)
-    others = [int(at) for at in offered if at not in question.cells]
-    if not blind:  # their order would tell
-        others.sort(key=lambda at: -found.reviewer.confidences[row, at])
+    name, blind = results.dataset.ids[row], question.is_blind(asked.is_random_blind)
+    near, _ = results.instance_graph.strongest(row, NEIGHBOURS)
     return {
         "kind": "one",
         "key": name,
@@ -61,10 +58,10 @@ def make_item(found: State, question: Question, asked: Asked) -> dict[str, Any]:
         "promise": _promise(question.promise),
         "picture": results.picture(row),
         "texts": texts(results, row, asked.columns),
-        "near": [_neighbour(results, other) for other in neighbours(results, row)],
+        "near": [_neighbour(results, other) for other in near],
         "cells": [
             {**_cell(found, row, at, asked), **_asked_how(found, question, at, asked)}
-            for at in [*question.cells, *others]
+            for at in found.cells_shown(question, is_blind=blind)
         ],
     }
 
@@ -76,7 +73,7 @@ def _cell(found: State, row: int, at: int, asked: Asked) -> dict[str, Any]:
         "label": label,
         "name": found.names[at],
         "confidence": round(float(found.reviewer.confidences[row, at]), 4),
-        "proposed": "keep" if found.reviewer.confidences[row, at] >= 0.5 else "reject",
+        "proposed": found.proposal(row, at),
         "decided": asked.assignment.verdict((name, label)),
         "offered": _offered(found.results, row, at),
     }
@@ -84,18 +81,15 @@ def _cell(found: State, row: int, at: int, asked: Asked) -> dict[str, Any]:
 
 def _asked_how(found: State, question: Question, at: int, asked: Asked) -> dict[str, Any]:
     """Return whether a cell is asked, and as what its answer counts."""
-    is_asked = at in question.cells
+    dataset, is_asked = found.results.dataset, at in question.cells
+    cell = (dataset.ids[question.row], dataset.label_names[at])
+    before = asked.assignment.said_before(question, cell) if is_asked else None
     how = {
         "asked": is_asked,
-        "sampled": question.sampled and is_asked,
+        "sampled": asked.assignment.is_sampled(question, cell) and is_asked,
         "history": _history(found.results, question.row, at),
     }
-    if question.reason == REPEAT and is_asked:
-        dataset = found.results.dataset
-        before = asked.assignment.own.get((dataset.ids[question.row], dataset.label_names[at]))
-        if before is not None:  # a random cell stays one
-            how |= {"decided": None, "before": before.verdict, "sampled": before.sampled}
-    return how
+    return how if before is None else {**how, "decided": None, "before": before.verdict}
 
 
 def _offered(results: Explored, row: int, at: int) -> str:
@@ -162,14 +156,6 @@ def _strongest_features(results: Explored, row: int) -> list[list[str]]:
     values = np.asarray(features.todense() if hasattr(features, "todense") else features).ravel()
     order = np.argsort(-np.abs(values), kind="stable")[:12]
     return [[results.dataset.feature_names[at][:60], f"{values[at]:.4g}"] for at in order]
-
-
-def neighbours(results: Explored, row: int) -> list[int]:
-    """Return the nearest instances of the graph, the nearest first."""
-    affinity = results.instance_graph.affinity
-    part = slice(affinity.indptr[row], affinity.indptr[row + 1])
-    order = np.argsort(-affinity.data[part], kind="stable")[:NEIGHBOURS]
-    return [int(at) for at in affinity.indices[part][order]]
 
 
 def _neighbour(results: Explored, row: int) -> dict[str, Any]:

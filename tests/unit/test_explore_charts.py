@@ -4,11 +4,10 @@ import json
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from finished_run import finished_run, near_rows
 
 from core.data.dataset import CandidateDataset
-from core.engine.graphs import build_label_graph
+from core.engine.graphs import InstanceGraph, build_label_graph
 from core.engine.propagation import Propagator
 from core.store import Workspace
 from plain_app.charts import ego, evidence, labels
@@ -200,16 +199,16 @@ def test_the_waterfall_draws_each_term_from_where_the_last_ended(terms):
 
 
 def test_neighbours_come_in_graph_order_with_the_edges_among_them():
-    A = sp.csr_array(
+    graph = InstanceGraph.from_affinity(
         np.array([[0, 0.2, 0.9, 0], [0.2, 0, 0.4, 0], [0.9, 0.4, 0, 0], [0, 0, 0, 0]], np.float32)
     )
-    points = ego.ego_points(A, 0, [0.1, None, 0.9, 0.5], ["a", HOSTILE, "c", "d"])
+    points = ego.ego_points(graph, 0, [0.1, None, 0.9, 0.5], ["a", HOSTILE, "c", "d"])
     assert points.rows == (0, 2, 1)
     assert points.weights == pytest.approx((1, 0.9, 0.2))
     assert {(a, b) for a, b, _ in points.edges} == {(0, 1), (0, 2), (1, 2)}
     assert points.values == (0.1, 0.9, None)
     assert HOSTILE in jsonable(ego.ego_option(points))
-    assert ego.ego_points(A, 3, [None] * 4, list("abcd")).rows == (3,)
+    assert ego.ego_points(graph, 3, [None] * 4, list("abcd")).rows == (3,)
 
 
 def test_confidences_have_three_anchors_of_colour():

@@ -20,6 +20,7 @@ from typing import IO, Any
 
 from core.errors import ExportError
 from core.failpoints import failpoint
+from core.paths import sync_folder
 
 try:
     import fcntl
@@ -157,7 +158,7 @@ def _write_plan(staging: Path, plan: Plan) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(temporary, staging / PLAN)
-    _sync_folder(staging)
+    sync_folder(staging)
 
 
 def _carry_out(staging: Path, plan: Plan) -> None:
@@ -172,7 +173,7 @@ def _carry_out(staging: Path, plan: Plan) -> None:
             _keep(folder / name, old / name)
             os.replace(new / name, folder / name)
             failpoint("export.placed")
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _keep(path: Path, kept: Path) -> None:
@@ -272,12 +273,3 @@ def _sync(folder: Path) -> None:
         if one.is_file():
             with one.open("rb") as file:
                 os.fsync(file.fileno())
-
-
-def _sync_folder(folder: Path) -> None:
-    if os.name == "posix":
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

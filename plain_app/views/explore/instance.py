@@ -82,7 +82,8 @@ def _draw_head(results: Explored, written: str, row: int | None) -> None:
     ids = results.dataset.ids
     before, after = (ids[((row or 0) + step) % len(ids)] for step in (-1, 1))
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-        state.remember(WRITTEN, written)
+        if state.recall(WRITTEN, "") != written:  # never over what somebody is typing
+            state.remember(WRITTEN, written)
         st.text_input(
             "Instance", key=WRITTEN, max_chars=500, placeholder=ids[0][:80], on_change=on_written
         )
@@ -195,7 +196,7 @@ def _draw_neighbours(results: Explored, row: int, label: int) -> None:
     confidence = np.where(
         results.dataset.candidates[:, label] > 0, results.confidences[:, label], np.nan
     )
-    points = ego.ego_points(results.instance_graph.affinity, row, confidence, results.dataset.ids)
+    points = ego.ego_points(results.instance_graph, row, confidence, results.dataset.ids)
     if len(points.rows) == 1:
         st.caption("This instance has no neighbours in the graph.")
         return

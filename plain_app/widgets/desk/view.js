@@ -215,7 +215,7 @@ export class View {
 
   drawEmpty() {
     const { trouble, isExhausted, nElsewhere, settings } = this.queue;
-    let text = "Getting questions …";
+    let text = "Ranking what to ask …";
     if (trouble) text = `No questions: ${trouble}`;
     else if (isExhausted && nElsewhere) text = "What is left to ask is on other people's desks.";
     else if (isExhausted && settings.query.order === "thirty") text = "The audit is answered. What it says is above.";
@@ -225,14 +225,14 @@ export class View {
   }
 
   drawHead(item) {
-    const { part } = this;
-    const { progress } = this.queue;
+    const { part, queue } = this;
     if (item) part("desk").dataset.state = "asking";
     part("name").textContent = item?.title ?? "";
     part("reason").textContent = item ? [item.reason, item.promise].filter(Boolean).join(" · ") : "";
-    part("progress").textContent = progress?.text ?? "";
-    part("meter").hidden = !progress;
-    if (progress) part("meter").value = progress.share;
+    part("progress").textContent = queue.progress?.text ?? "";
+    part("meter").hidden = !queue.progress && Boolean(item || queue.trouble); // without a value it says: at work
+    if (queue.progress) part("meter").value = queue.progress.share;
+    else part("meter").removeAttribute("value");
   }
 
   drawButtons() {

@@ -1,0 +1,7 @@
+"""Small files made to take all memory or all day, for every reader; how a reading is measured."""
+
+from bombs import arff_svmlight, arrays, json_files, parquet, text_tables  # noqa: F401
+from bombs.measuring import Outcome, measure
+from bombs.registry import BOMBS, MB
+
+__all__ = ["BOMBS", "MB", "Outcome", "measure"]
