@@ -140,6 +140,6 @@ def figures(app) -> dict[str, str]:
 
 
 def opened(app, key: str, is_open: bool = True):
-    """Open or close an expander or a popover, which draws what is in it when opened."""
+    """Open or close an expander, which draws what is in it when opened."""
     app.session_state[key] = is_open
     return app.run()

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from app_stages import STATES, opened, texts
+from app_stages import STATES, texts
 from finished_run import finished_run
 
 from core import tuning
@@ -95,8 +95,7 @@ def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch
     monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     stage.set("loaded")
     app = open_app("compare")
-    app.session_state["compare.more"] = True  # open
-    app.run().button_group(key="compare.variant").set_value(["DNN", "w/o LS"]).run()
+    app.button_group(key="compare.variant").set_value(["DNN", "w/o LS"]).run()
     app.button(key="compare.start").click().run()
     assert not app.exception
     started = {run.name: run.config for run in stage.space.runs.list()}
@@ -110,13 +109,11 @@ def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_
     app = open_app("compare")
     assert "Judged by the truth" in texts(app)
     assert "A diagram needs three or more." in texts(app)
-    app = opened(app, "compare.more")
     app.pills(key="compare.methods").set_value(["ml-knn", "pml-ni"]).run()
     app.button(key="compare.start").click().run()
     assert not app.exception
     names = [stage.space.runs.get(one).config.method.name for one in launched]
     assert names == ["ml-knn", "pml-ni"]
-    app = opened(app, "compare.consensus")
     assert sorted(app.multiselect(key="compare.consensus_of").value) == sorted(two)
     app.button(key="compare.make_consensus").click().run()
     assert not app.exception

@@ -35,7 +35,6 @@ CONTROLS = {
     *("button", "download_button", "toggle", "checkbox", "selectbox", "multiselect", "radio"),
     *("segmented_control", "pills", "slider", "number_input", "text_input", "text_area"),
 }
-BOXES = {"popover", "expander"}
 LOGIN = {"frame.login", "frame.logout"}  # pressed in tests/e2e/test_login.py by what they say
 
 
@@ -159,7 +158,7 @@ def open_page(page: str, run_id: str, chosen: dict[str, Any]) -> AppTest:
     app = AppTest.from_file(str(ROOT / "plain_app" / "app.py"), default_timeout=60)
     app.query_params["run"], app.query_params["annotator"] = run_id, "ann"
     app.run()
-    boxes = {key: True for key in keys_in_source(*BOXES) if key.startswith(f"{page}.")}
+    boxes = {key: True for key in keys_in_source("expander") if key.startswith(f"{page}.")}
     for key, value in (boxes | chosen).items():
         app.session_state[key] = value
     app = app.run() if page == "data" else app.switch_page(f"views/{page}/page.py").run()

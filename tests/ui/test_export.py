@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from app_stages import figures, opened
+from app_stages import figures
 from finished_run import finished_run, near_rows
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -146,7 +146,6 @@ def test_annotators_are_named_as_users_of_label_studio(stage, run_id, tmp_path):
     app.text_input(key="export.users").set_value("zoe=1").run()
     assert any("Nobody of this name" in one.value for one in app.text)
     app.text_input(key="export.users").set_value("ann=4").run()
-    opened(app, "export.elsewhere")
     app.text_input(key="export.folder").set_value(str(tmp_path)).run()
     app.button(key="export.write").click().run()
     assert not app.exception
@@ -157,7 +156,6 @@ def test_annotators_are_named_as_users_of_label_studio(stage, run_id, tmp_path):
 
 def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_path):
     app = open_export(run_id)
-    opened(app, "export.elsewhere")
     app.text_input(key="export.folder").set_value(str(tmp_path)).run()
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").exists()
@@ -240,7 +238,6 @@ def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
     (tmp_path / "clean.csv").mkdir()
     (tmp_path / "clean.csv" / "mine.txt").write_text("mine")
     app = open_export(run_id)
-    opened(app, "export.elsewhere")
     app.text_input(key="export.folder").set_value(str(tmp_path)).run()
     app.toggle(key="export.force").set_value(True).run()
     app.button(key="export.write").click().run()
@@ -251,7 +248,6 @@ def test_replace_never_deletes_a_folder(stage, run_id, tmp_path):
 
 def test_a_folder_that_is_not_there_is_a_message(stage, run_id, tmp_path):
     app = open_export(run_id)
-    opened(app, "export.elsewhere")
     app.text_input(key="export.folder").set_value(str(tmp_path / "nowhere")).run()
     app.button(key="export.write").click().run()
     assert not app.exception
@@ -289,12 +285,10 @@ def test_the_page_offers_the_allowed_folders_and_nothing_without_them(
 ):
     monkeypatch.setenv(launcher.EXPORT_FOLDERS, json.dumps([str(tmp_path)]))
     app = open_export(run_id)
-    opened(app, "export.elsewhere")
     app.button(key="export.write").click().run()
     assert (tmp_path / "clean.csv").exists()
     monkeypatch.setenv(launcher.EXPORT_FOLDERS, "[]")
     app = open_export(run_id)
-    opened(app, "export.elsewhere")
     assert not [one for one in app.button if one.key == "export.write"]
     assert not app.exception
 

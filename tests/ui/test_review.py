@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from app_stages import figures, opened
+from app_stages import figures
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
@@ -103,7 +103,7 @@ def test_a_selection_in_the_address_can_be_dropped(stage, open_review):
 
 def test_the_overlap_is_stored_for_everyone(open_review):
     app = open_review()
-    opened(app, "review.more").slider(key="review.overlap").set_value(20).run()
+    app.slider(key="review.overlap").set_value(20).run()
     assert not app.exception
     assert review.overlap_share() == 0.2
 
@@ -182,10 +182,9 @@ def desk_settings(app) -> str:
 
 
 def test_a_filter_under_more_is_seen_and_taken_back(open_review):
-    app = opened(open_review(), "review.more")
+    app = open_review()
     app.pills(key="review.states").set_value(["settled"]).run()
     assert '"states": ["settled"]' in desk_settings(app)
-    assert '"states": ["settled"]' in desk_settings(opened(app, "review.more", False))
     app.button(key="review.unfilter").click().run()
     assert not app.exception
     assert '"states"' not in desk_settings(app)
@@ -256,5 +255,5 @@ def test_whoever_follows_every_proposal_is_told_and_offered_blind_mode(stage, op
 def test_random_cells_can_be_asked_with_the_proposal_in_sight(open_review):
     app = open_review()
     assert '"show_random"' not in desk_settings(app)
-    opened(app, "review.more").toggle(key="review.blind_random").set_value(False).run()
-    assert '"show_random": true' in desk_settings(opened(app, "review.more", False))
+    app.toggle(key="review.blind_random").set_value(False).run()
+    assert '"show_random": true' in desk_settings(app)

@@ -136,7 +136,6 @@ def test_a_run_starts_from_the_lens(ready, open_app, monkeypatch):
 def test_the_lens_is_saved_as_a_preset_of_the_workspace(ready, open_app):
     app = open_app("tune")
     app.session_state["tune.places"] = (ready.run_id, {"k": 20})
-    app.session_state["tune.save"] = True  # open
     app.run()
     app.text_input(key="tune.preset").set_value("mine").run()
     app.button(key="tune.save_preset").click().run()

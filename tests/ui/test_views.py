@@ -265,8 +265,7 @@ def test_a_failed_run_says_why_as_text(stage, open_app):
 def test_delete_can_be_undone(stage, open_app):
     stage.set("finished")
     app = open_app("train")
-    app.session_state["train.manage"] = True  # open
-    app.run().button(key="train.delete").click().run()
+    app.button(key="train.delete").click().run()
     assert stage.space.runs.list() == []
     app.button(key="train.restore").click().run()
     assert [run.id for run in stage.space.runs.list()] == [stage.run_id]
@@ -291,8 +290,7 @@ def test_chosen_runs_are_deleted_together_and_restored_together(stage, open_app)
 def test_a_run_is_renamed_and_noted(stage, open_app):
     stage.set("finished")
     app = open_app("train")
-    app.session_state["train.manage"] = True  # open
-    app.run().text_input(key=f"train.rename_{stage.run_id}").set_value("better").run()
+    app.text_input(key=f"train.rename_{stage.run_id}").set_value("better").run()
     app.text_area(key=f"train.note_{stage.run_id}").set_value("k = 10").run()
     app.button(key="train.save").click().run()
     run = stage.space.runs.get(stage.run_id)

@@ -77,12 +77,11 @@ def _draw_variants(fingerprint: str) -> None:
     """Offer to train presets and the paper's ablations; they join as they end."""
     awaited = set(state.recall(AWAITED) or ())
     with st.container(horizontal=True, vertical_alignment="center", key="compare.variants"):
-        with st.popover("Which method for my data?", key="compare.more", on_change="rerun") as box:
-            if box.open:
-                st.caption("Train some in the background; they join the comparison as they end.")
-                st.pills("PLAIN", compare.variants(), selection_mode="multi", key=VARIANTS)
-                draw_methods()
-                st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
+        with st.popover("Which method for my data?", key="compare.more"):
+            st.caption("Train some in the background; they join the comparison as they end.")
+            st.pills("PLAIN", compare.variants(), selection_mode="multi", key=VARIANTS)
+            draw_methods()
+            st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
         if awaited:
             _await_runs(fingerprint)
 

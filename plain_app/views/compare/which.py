@@ -11,7 +11,8 @@ from plain_app.services.compare import Judged, Subject
 from plain_app.widgets.errors import error_guard
 from plain_app.widgets.tables import cell_table
 
-OF, AWAITED = "compare.consensus_of", "compare.awaited"
+OF, PROPOSED = "compare.consensus_of", "compare.proposed"
+AWAITED = "compare.awaited"
 
 _WORDS = {
     "truth": "Judged by the truth that came with the data: how well each ranks true above false "
@@ -75,11 +76,9 @@ def _draw_consensus(judged: Judged, fingerprint: str, subjects: list[Subject]) -
     good = [subjects[at].run_id for at in judged.ranking.good if subjects[at].run_id is not None]
     if len(titles) < 2:
         return
-    with st.popover("Consensus of good methods", key="compare.consensus", on_change="rerun") as box:
-        if not box.open:
-            return
-        if state.recall(OF) is None:
-            state.remember(OF, [one for one in good if one in titles])
+    if state.recall(OF) is None or state.recall(PROPOSED) != good:
+        state.remember_all({PROPOSED: good, OF: good})
+    with st.popover("Consensus of good methods", key="compare.consensus"):
         chosen = st.multiselect("Of", list(titles), format_func=titles.__getitem__, key=OF)
         st.button(
             "Make it a run",
@@ -98,7 +97,7 @@ def on_consensus(fingerprint: str) -> None:
     """Start the run; it joins the comparison when it has ended."""
     with error_guard("compare.consensus"):
         run_id = compare.start_consensus(fingerprint, state.recall(OF) or [])
-        state.forget(OF)
+        state.forget(OF, PROPOSED)
         state.remember(AWAITED, [*(state.recall(AWAITED) or ()), run_id])
 
 

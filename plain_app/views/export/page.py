@@ -206,13 +206,11 @@ def _draw_file(made: Outcome) -> None:
             help="A ZIP with the file, and beside it the record of how it was made.",
         )
         if export.allowed_folders() != []:
-            with st.popover("Write to a folder", key="export.elsewhere", on_change="rerun") as box:
-                if box.open:
-                    _draw_folder(made, name, format_)
-        with st.popover("Provenance", key="export.provenance", on_change="rerun") as box:
-            if box.open:
-                record = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
-                st.code(record, language=None, wrap_lines=True)
+            with st.popover("Write to a folder", key="export.elsewhere"):
+                _draw_folder(made, name, format_)
+        with st.popover("Provenance", key="export.provenance"):
+            record = json.dumps(export.provenance(made), indent=1, ensure_ascii=False)
+            st.code(record, language=None, wrap_lines=True)
     _draw_written()
     with error_guard("export.preview"):
         for file, begins in export.preview(made, name, format_, **how):

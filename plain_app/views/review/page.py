@@ -145,11 +145,8 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
             width=150,
             bind="query-params",
         )
-        with st.popover(
-            "More", icon=":material/tune:", key="review.more", on_change="rerun"
-        ) as box:
-            if box.open:
-                _draw_more(run, results)
+        with st.popover("More", icon=":material/tune:", key="review.more"):
+            _draw_more(run, results)
         filters = _filters(run, results)
         _draw_unfilter([name for name in IN_MORE if filters[name]])
         _draw_selection()

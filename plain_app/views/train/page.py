@@ -169,10 +169,8 @@ def _draw_head(run: RunRow) -> None:
         where = runs.elsewhere(run)
         if where is not None:
             st.badge(f"the files are on {where}", icon=":material/dns:", color="gray")
-        title = "Rename, note, delete"
-        with st.popover(title, key="train.manage", on_change="rerun") as box:
-            if box.open:
-                _draw_manage(run)
+        with st.popover("Rename, note, delete", key="train.manage"):
+            _draw_manage(run)
         st.button("New run", key="train.another", on_click=on_new, icon=":material/add:")
     if run.note:
         st.text(run.note)

@@ -183,10 +183,9 @@ def _draw_actions(at: LensData) -> None:
             run_id = runs.start(at.run.fingerprint, at.config(_slider_places()), "from the lens")
             links.open_run(run_id)
         links.open_in_review(lambda: _changing(at), "tune.review")
-        with st.popover("Save as preset", key="tune.save", on_change="rerun") as box:
-            if box.open:
-                st.text_input("Name", key="tune.preset", max_chars=80)
-                st.button("Save", key="tune.save_preset", on_click=on_save, args=(at,))
+        with st.popover("Save as preset", key="tune.save"):
+            st.text_input("Name", key="tune.preset", max_chars=80)
+            st.button("Save", key="tune.save_preset", on_click=on_save, args=(at,))
         st.button("As in the run", key="tune.reset", on_click=on_reset)
 
 

@@ -301,10 +301,9 @@ def _draw_trial_actions(study: Study, listed: list[Trial]) -> None:
     if len(done) > 1 and st.button(f"Compare {len(done)}", key="tune.compare"):
         links.open_comparison([f"{study.row.id}.{trial.number}" for trial in done])
     title_ = f"Save trial {one.number} as preset"
-    with st.popover(title_, key="tune.save_trial", on_change="rerun") as box:
-        if box.open:
-            st.text_input("Name", key="tune.trial_preset", max_chars=80)
-            st.button("Save", key="tune.save_trial_preset", on_click=on_save, args=(study, one))
+    with st.popover(title_, key="tune.save_trial"):
+        st.text_input("Name", key="tune.trial_preset", max_chars=80)
+        st.button("Save", key="tune.save_trial_preset", on_click=on_save, args=(study, one))
     st.download_button(
         "Report",
         lambda: studies.report(study.row.id),
