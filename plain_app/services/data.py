@@ -110,14 +110,16 @@ def stage_path(typed: str) -> Staged:
 
 
 def staged_by_launcher() -> Staged | None:
-    """Return the file named by `plain app --data`, if any."""
+    """Return the file named by `plain app --data`, if any, until somebody loads or discards it."""
     path = os.environ.get("PLAIN_FILE")
     return Staged(path, Path(path).name) if path else None
 
 
 def discard(staged: Staged) -> None:
-    """Delete a copied upload; a file of the user's own is never touched."""
+    """Delete a copied upload; a file of the user's own is never touched, just not offered again."""
     path = Path(staged.path)
+    if staged == staged_by_launcher():
+        del os.environ["PLAIN_FILE"]
     _read.clear()  # what was read may be large
     if path.parent == workspace().folder / "incoming":
         path.unlink(missing_ok=True)

@@ -170,7 +170,7 @@ def _caption(results: Explored, row: int) -> str:
     """Return a few words on an instance that has no picture."""
     if results.picture_column is not None or not results.text_columns:
         return ""
-    return explore.short_text(results.display[results.text_columns[0]].iloc[row], 120)
+    return explore.short_text(results.display[results.richest_columns[0]].iloc[row], 120)
 
 
 def _history(results: Explored, row: int, label: int) -> list[float]:

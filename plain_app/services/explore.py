@@ -107,6 +107,12 @@ class Explored(RunResults):
         """The display columns a person reads."""
         return [name for name in self.display if not self._is_picture(name)]
 
+    @cached_property
+    def richest_columns(self) -> list[str]:
+        """The same, those with most to read first, as far as the first rows tell."""
+        lengths = self.display[self.text_columns].head(100).astype(str).map(len).mean()
+        return list(lengths.sort_values(ascending=False, kind="stable").index)
+
     def _is_picture(self, name: str) -> bool:
         return name in self._kept_pictures or _has_pictures(self.display[name])
 
@@ -238,14 +244,15 @@ def instance_table(
     table["doubtful"] = [int((values[part] < 0.5).sum()) for part in parts]
     table["least"] = [float(values[part].min(initial=1)) for part in parts]
     table["candidates"] = [[names[at] for at in labels[part]] for part in parts]
-    for name in results.text_columns[:2]:
+    for name in results.richest_columns[:2]:
         table[f"{name} "] = [short_text(results.display[name].iloc[row]) for row in rows]
     return pd.DataFrame(table)
 
 
 def instance_text(results: Explored, row: int, limit: int = 1200) -> str:
-    """Return what there is to read of an instance, one column per line."""
-    shown = results.display[results.text_columns[:4]]
+    """Return what there is most to read of an instance, one column per line."""
+    richest = results.richest_columns[:4]
+    shown = results.display[[name for name in results.text_columns if name in richest]]
     values = ((name, short_text(shown[name].iloc[row], limit)) for name in shown)
     return "\n".join(f"{name}: {value}" for name, value in values)
 

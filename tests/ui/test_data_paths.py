@@ -56,3 +56,14 @@ def test_on_a_shared_server_paths_are_open_below_named_folders_only(
     monkeypatch.setenv(launcher.DATA_FOLDERS, "[]")
     app = open_app(data="")
     assert not [one for one in app.text_input if one.key == "data.path"]
+
+
+def test_the_launchers_file_is_offered_until_it_is_loaded(stage, open_app, tmp_path, monkeypatch):
+    path = tmp_path / "sea.csv"
+    path.write_bytes(good_csv())
+    monkeypatch.setenv("PLAIN_FILE", str(path))
+    open_app().button(key="data.load").click().run()
+    assert [row.name for row in stage.space.datasets()] == ["sea.csv"]
+    later = open_app()
+    assert [one.key for one in later.button if one.key == "data.load"] == []
+    assert path.read_bytes() == good_csv()

@@ -308,6 +308,19 @@ def test_hostile_names_and_texts_stay_text(workspace):
     assert any("<img" in one.value for one in app.text)
 
 
+def test_of_many_columns_those_with_most_to_read_are_shown(workspace):
+    rng = np.random.default_rng(0)
+    numbers = {name: range(30) for name in ("conversation", "turn", "second", "speaker")}
+    display = pd.DataFrame({**numbers, "user": [f"what was said, the {at}th" for at in range(30)]})
+    data = CandidateDataset(
+        rng.normal(size=(30, 4)).astype(np.float32),
+        (rng.random((30, 3)) < 0.6).astype(np.uint8),
+        display=display,
+    )
+    finished_run(workspace, data)
+    assert any("user: what was said" in one.value for one in open_view().text)
+
+
 def test_the_view_loads_neither_torch_nor_faiss(tmp_path):
     import subprocess
 
