@@ -110,7 +110,8 @@ class Explored(RunResults):
     @cached_property
     def richest_columns(self) -> list[str]:
         """The same, those with most to read first, as far as the first rows tell."""
-        lengths = self.display[self.text_columns].head(100).astype(str).map(len).mean()
+        some = self.display[self.text_columns].head(100)
+        lengths = some.map(lambda value: len(str(value))).mean()
         return list(lengths.sort_values(ascending=False, kind="stable").index)
 
     def _is_picture(self, name: str) -> bool:
