@@ -54,6 +54,13 @@ class Candidates:
         mean = values.mean(axis=0, dtype=np.float64)
         return Seen(self.values(values), mean, values[self.sample])
 
+    def sampled(self, seen: Seen) -> "tuple[Candidates, Seen]":
+        """Return the candidates of the sample's rows and what was seen of them; all where few."""
+        if self.sample.step == 1 or not self.offered[self.sample].any():
+            return self, seen
+        few = Candidates(self.offered[self.sample])
+        return few, seen._replace(cells=few.values(seen.rows))
+
     def values(self, of: Any) -> npt.NDArray[Any]:
         """Return the candidates' values of an n x L array, or of what was seen of one."""
         return np.asarray(of.cells if isinstance(of, Seen) else np.asarray(of)[self.cells])

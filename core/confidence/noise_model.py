@@ -65,9 +65,10 @@ class Noise:
             return cls(level, frequency, predicted)
         curve = OfferCurve(some, Y_hat.rows)
         levels, weights = level.readings
-        by_chance = _by_chance(curve, candidates, Y_hat, level, levels)
+        few, of_few = candidates.sampled(Y_hat)
+        by_chance = _by_chance(curve, few, of_few, level, levels)
         model = cls(level, frequency, predicted, curve, by_chance, kinds=candidates.kinds)
-        evidence = model.evidence(candidates, None, Y_hat)
+        evidence = model.evidence(few, None, of_few)
         readings = Readings.fit(*evidence, weights, level.expectation, floors=floors)
         return replace(model, readings=readings)
 

@@ -88,14 +88,10 @@ class KernelRidge:
             self._projected += self._A[part].T @ (targets[part] - level)
         few = slice(None, None, max(targets.numel() // 200_000, 1))
         centred = targets[few] - level
-        errors = [(self._without(few, s) - centred).square().mean() for s in _EACH]
-        self._best = int(torch.stack(errors).argmin())
-        shrunk, projected = (
-            one.cpu().numpy() for one in (self._shrunk[self._best], self._projected)
-        )
-        coefficients = shrunk[:, None] * projected
-        self._coefficients = self._to_coefficients @ coefficients
-        self._offset = level.cpu().numpy() - self._mean @ (self._basis @ coefficients)
+        each = torch.split(torch.arange(len(_EACH), device=self._A.device), 1)
+        errors = [(self._without(few, s) - centred).square().mean() for s in each]
+        # Which one it is, the host need not know.
+        self._best = torch.stack(errors).argmin().reshape(1)
 
     def left_out(self, rows: slice) -> Tensor:
         """Return what the last fit says of these rows without them, above the targets' mean."""
@@ -103,12 +99,19 @@ class KernelRidge:
 
     def predict(self, X: Features) -> Matrix:
         """Return what the last fit says of other instances, not cut to [0, 1]."""
-        parts = [self._kernel(X[part]) @ self._coefficients for part in blocks(X.shape[0])]
-        return np.asarray(np.concatenate(parts) + self._offset, np.float32)
+        shrunk, projected, level = (
+            one.cpu().numpy()
+            for one in (self._shrunk.index_select(0, self._best).T, self._projected, self._level)
+        )
+        own = shrunk * projected
+        coefficients = self._to_coefficients @ own
+        parts = [self._kernel(X[part]) @ coefficients for part in blocks(X.shape[0])]
+        offset = level - self._mean @ (self._basis @ own)
+        return np.asarray(np.concatenate(parts) + offset, np.float32)
 
-    def _without(self, rows: slice, strength: int) -> Tensor:
-        h = self._leverage[rows, strength, None].clamp(max=0.999)
-        fitted = self._A[rows] @ (self._shrunk[strength][:, None] * self._projected)
+    def _without(self, rows: slice, strength: Tensor) -> Tensor:
+        h = self._leverage[rows].index_select(1, strength).clamp(max=0.999)
+        fitted = self._A[rows] @ (self._shrunk.index_select(0, strength).T * self._projected)
         return (fitted - h * (self._targets[rows] - self._level)).div_(1 - h)
 
     def _mean_distance(self) -> float:

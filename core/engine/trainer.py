@@ -138,7 +138,9 @@ class PlainTrainer:
         """Let the other models say what there is before the first epoch, where there are such."""
         if isinstance(self._learner, CrossFit):
             self._Y_hat = self._learner.held_out(features, networks=False)
-            self._Z, self._confidence, _ = self._propagation.step(self._Y_hat, self._Z)
+            none = self._Y_hat.new_zeros(())
+            found = self._propagation.step(self._Y_hat, self._Z, none, self._confidence)
+            self._Z, self._confidence, _ = found
 
     def _build_graph(self, scaled: Any, device: torch.device) -> InstanceGraph:
         config = self.config
@@ -198,7 +200,7 @@ class PlainTrainer:
         self, epoch: int, dataset: CandidateDataset, features: Any, between: Between
     ) -> Event:
         """Train, predict and propagate once; `StopTraining` leaves the last epoch as it was."""
-        clock, confidence = [perf_counter()], self._confidence
+        clock = [perf_counter()]
         self._set_targets(epoch)
         self._learner.train_epoch(features, between)
         clock.append(perf_counter())
@@ -210,12 +212,12 @@ class PlainTrainer:
         # The last predictions of candidates; later ones are of confidences.
         self._propagation.level_is_due |= epoch == self._renewals[0]
         is_last = epoch == self.config.epochs
-        found = self._propagation.step(Y_hat, self._Z, is_last=is_last)
-        self._Z, self._confidence, objective = found
-        loss = self._learner.loss(self._Y_hat)
+        before = (self._Z, self._learner.loss(Y_hat), self._confidence)
+        found = self._propagation.step(Y_hat, *before, is_last=is_last)
+        self._Z, self._confidence, figures = found
         clock.append(perf_counter())
         self._epoch = epoch
-        return self._record(epoch, dataset, loss, objective, confidence, clock)
+        return self._record(epoch, dataset, figures, clock)
 
     @property
     def _is_done(self) -> bool:
@@ -298,18 +300,8 @@ class PlainTrainer:
         return to_host(self._learner.predict(scaled, features))
 
     def _record(
-        self,
-        epoch: int,
-        dataset: CandidateDataset,
-        loss: Tensor,
-        objective: tuple[Tensor, ...],
-        previous: Tensor,
-        clock: list[float],
+        self, epoch: int, dataset: CandidateDataset, values: list[float], clock: list[float]
     ) -> EpochRecord:
-        changed, entropy = self._propagation.movement(previous, self._confidence)
-        # The one transfer to the host of an epoch, beside the candidates that are calibrated.
-        scalars = [s.to(self._Z.device) for s in (loss, *objective, changed, entropy)]
-        values = torch.stack(scalars).tolist()
         if not np.isfinite(values).all():
             hint = "Lower learning_rate or gamma, or check the features for extreme values."
             raise TrainingError(

@@ -41,6 +41,10 @@ from core.formats.shared.placing import checksums
 ABOUT = "about"
 VOTES = ("yes", "answered", "no")
 
+_LEVEL = 1
+"""Of compression. At 100,000 instances and 20 labels .14 s of the processor and 4.2 MB; at 6 .55 s
+and 3.4 MB, three times the Parquet file's own seconds."""
+
 
 class About(BaseModel):
     """Everything that is text."""
@@ -163,9 +167,10 @@ def write_side_file(
     if resolution is not None:
         arrays["resolved"] = np.asarray(resolution.labels, np.uint8)
         arrays["confidences"] = np.asarray(resolution.confidences, np.float32)
-        arrays["reasons"] = np.asarray(resolution.reasons)
+        smallest = np.min_scalar_type(len(resolution.reason_texts))
+        arrays["reasons"] = np.asarray(resolution.reasons, smallest)
     text = json.dumps(about.model_dump()).encode()
-    save_arrays(side_file_of(path), {ABOUT: np.frombuffer(text, np.uint8), **arrays})
+    save_arrays(side_file_of(path), {ABOUT: np.frombuffer(text, np.uint8), **arrays}, _LEVEL)
 
 
 def read_decision(fingerprint: str, one: Any) -> ReadDecision:

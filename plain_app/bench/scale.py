@@ -4,7 +4,8 @@
 
 The workspace is made in FOLDER unless it is there: an ended run, its predictions made up, on
 instances of 16 features and 20 labels. Pages are opened in a real Chromium; every page once, which
-may read files, and then again: of these times the p95. The server's log is beside the workspace.
+may read files, and then again: of these times the p95. Beside each, what the server's processor
+did, which other programs do not slow down. The server's log is beside the workspace.
 """
 
 import os
@@ -93,15 +94,23 @@ def browse(browser: Browser, server: Server, run_id: str) -> None:
     times: list[float] = []
     for round_ in range(ROUNDS):
         for title, selector in PAGES:
+            before = processor_seconds(server)
             taken = step(page, title, selector)
             page.wait_for_timeout(500)
             if round_:
                 times.append(taken)
             bar = {"Explore": 6000.0}.get(title) if not round_ else None
-            say(f"{title}, {'again' if round_ else 'first'}", taken, "ms", bar)
+            visit = f"{title}, {'again' if round_ else 'first'}"
+            say(visit, taken, "ms", bar)
+            say(f"{visit}: processor", processor_seconds(server) - before, "s")
     say_times("pages again", times, 1000)
     page.close()
     answer(browser, server, run_id)
+
+
+def processor_seconds(server: Server) -> float:
+    spent = psutil.Process(server.process.pid).cpu_times()
+    return float(spent.user + spent.system)
 
 
 def answer(browser: Browser, server: Server, run_id: str) -> None:

@@ -15,6 +15,7 @@ from core.confidence.calibration import (
 )
 from core.confidence.candidates import Candidates
 from core.confidence.counts import _binomial, _count_weight, _SameSize
+from core.confidence.level import Level
 from core.confidence.noise_model import Noise
 from core.data.noise import uniform_candidates
 from core.engine.metrics import disambiguation_metrics
@@ -49,6 +50,17 @@ def test_the_count_model_equals_enumeration_of_all_label_sets():
         total, exact = total + weight, exact + weight * np.array(T)
     found = _SameSize((p / (1 - p))[None]).marginals(_count_weight(nu, 4, n_labels))
     assert found[0] == pytest.approx(exact / total, rel=1e-9)
+
+
+def test_a_sample_of_the_rows_tells_as_much_as_all(monkeypatch):
+    _, candidates, p = world(n=8000)
+    level = Level.fit(candidates, p)
+    every = Noise.fit(candidates, p, level).confidences(candidates, None, p)
+    monkeypatch.setattr("core.confidence.candidates.MAX_CELLS", candidates.size // 3)
+    some = Noise.fit(candidates, p, level).confidences(candidates, None, p)
+    offered = candidates > 0
+    assert 0 < np.abs(some - every)[offered].mean() < 0.02
+    assert np.corrcoef(some[offered], every[offered])[0, 1] > 0.99
 
 
 def test_false_candidates_by_chance_alone_are_binomial():

@@ -106,7 +106,7 @@ def test_left_out_kernel_predictions_equal_fits_without_the_row():
 
 def _error(kernel, T, strength):
     centred = T - T.mean(axis=0)
-    left_out = kernel._without(slice(None), strength).numpy()
+    left_out = kernel._without(slice(None), torch.tensor([strength])).numpy()
     return float(((left_out - centred) ** 2).mean())
 
 

@@ -258,10 +258,10 @@ def write(
     save_arrays(path, arrays)
 
 
-def save_arrays(path: Path, arrays: Arrays) -> None:
-    """Write an archive; names of arrays may be any."""
+def save_arrays(path: Path, arrays: Arrays, level: int = 6) -> None:
+    """Write an archive; names of arrays may be any. A lower level is quicker, and larger."""
     # Member by member: np.savez takes names as keywords, which display columns may clash with.
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=level) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
