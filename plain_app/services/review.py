@@ -35,33 +35,48 @@ _preparing: dict[str, Future[Progress]] = {}
 
 
 class RunReview:
-    """One run under review: follows the store, and ranks what to ask."""
+    """One run under review: follows the store, and ranks what to ask.
+
+    Nothing it holds refers back to it, so that its arrays and threads go with the last who uses it
+    and do not wait for the garbage collector.
+    """
 
     def __init__(self, state: State) -> None:
-        self._last = state
-        self.state = Shared(self._follow, ThreadPoolExecutor(1))
+        self.state = Shared(_Following(state), ThreadPoolExecutor(1))
         self.ranking_thread = ThreadPoolExecutor(1)  # one ranking at a time, whatever is asked
-        self._rankings = lru_cache(maxsize=32)(self._shared_ranking)
+        make = partial(_shared_ranking, self.state, self.ranking_thread)
+        self._rankings = lru_cache(maxsize=32)(make)
 
     def ranking(self, query: Query) -> Ranking[Explored]:
         """Return the questions for everyone who asks for these."""
         return self._rankings(query).get()
 
-    def _shared_ranking(self, query: Query) -> Shared[Ranking[Explored]]:
-        return Shared(partial(self._rank, query), self.ranking_thread)
 
-    def _rank(self, query: Query) -> Ranking[Explored]:
-        """Rank so many questions that there are some left when everyone has theirs."""
-        state = self.state.get()
-        n_held = workspace().lanes.count(state.results.run.fingerprint)
-        return Ranking(state, query, selected(query), SPARE + n_held)
+class _Following:
+    """Lets the session follow the decisions and names in the store."""
 
-    def _follow(self) -> State:
-        """Let the session follow the decisions and names in the store."""
-        run = self._last.results.run
-        names = workspace().labels.names(run.fingerprint, self._last.results.dataset.label_names)
-        self._last = self._last.follow(current_decisions(run.fingerprint), names)
+    def __init__(self, state: State) -> None:
+        self._last = state
+
+    def __call__(self) -> State:
+        results = self._last.results
+        fingerprint = results.run.fingerprint
+        names = workspace().labels.names(fingerprint, results.dataset.label_names)
+        self._last = self._last.follow(current_decisions(fingerprint), names)
         return self._last
+
+
+def _shared_ranking(
+    state: Shared[State], thread: ThreadPoolExecutor, query: Query
+) -> Shared[Ranking[Explored]]:
+    return Shared(partial(_rank, state, query), thread)
+
+
+def _rank(shared: Shared[State], query: Query) -> Ranking[Explored]:
+    """Rank so many questions that there are some left when everyone has theirs."""
+    state = shared.get()
+    n_held = workspace().lanes.count(state.results.run.fingerprint)
+    return Ranking(state, query, selected(query), SPARE + n_held)
 
 
 def run_review(run_id: str) -> RunReview:

@@ -2,9 +2,12 @@
 
 import asyncio
 import base64
+import gc
 import json
 import threading
+import weakref
 from datetime import UTC, datetime, timedelta
+from time import monotonic, sleep
 
 import pytest
 import sqlalchemy as sa
@@ -13,11 +16,13 @@ from starlette.applications import Starlette
 
 from core.data.dataset import CandidateDataset
 from core.errors import PlainError
+from core.review.session import Query, ReviewState
 from core.store import Workspace, schema
 from plain_app.server import routes as api
 from plain_app.server import tokens
 from plain_app.server.access import BROWSER
 from plain_app.services import desk, review, trust
+from plain_app.services.explore import explored
 
 HOST = "127.0.0.1:8501"
 
@@ -31,6 +36,24 @@ def space(tmp_path, monkeypatch):
 @pytest.fixture
 def claims(space, demo) -> tokens.Claims:
     return tokens.Claims(demo.fingerprint, finished_run(space, demo), "ann")
+
+
+def test_a_review_that_nobody_uses_is_freed_without_the_garbage_collector(claims):
+    def used() -> list[weakref.ref]:
+        made = review.RunReview(ReviewState.begin(review.workspace(), explored(claims.run_id)))
+        ranking, state = made.ranking(Query()), made.state.newest()
+        assert ranking.state.results is state.results
+        return [weakref.ref(one) for one in (made, state, state.reviewer, ranking)]
+
+    gc.collect()
+    gc.disable()
+    try:
+        kept, end = used(), monotonic() + 30
+        while any(one() is not None for one in kept) and monotonic() < end:
+            sleep(0.01)  # the threads let go of their last piece of work
+        assert [one() for one in kept] == [None] * 4
+    finally:
+        gc.enable()
 
 
 class Asking:
