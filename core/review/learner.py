@@ -158,7 +158,9 @@ class Learner:
             F, y = self.features.of_label(j, at, moved, decided), decided[at, j]
             start = weights[j] if before is None else before.weights[j]
             known = None if before is None else before.covariance.get(int(j))
-            weights[j], covariance[int(j)] = _newton(F, y, self._precision(), mean, start, known)
+            weights[j], covariance[int(j)] = map_weights(
+                F, y, self._precision(), mean, start, known
+            )
             loo.append(_left_out(F, y, weights[j], covariance[int(j)]))
             answers.append(y)
         stretch = (0.0, 1.0)
@@ -184,7 +186,7 @@ class Learner:
             known = covariance.get(j)
             found = None if known is None else _chord(F, y, precision, mean, weights[j], known)
             if found is None:
-                weights[j], covariance[j] = _newton(F, y, precision, mean, weights[j])
+                weights[j], covariance[j] = map_weights(F, y, precision, mean, weights[j])
             else:
                 weights[j] = found
         n_fresh = fit.n_fresh + n_new
@@ -305,7 +307,7 @@ def _sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
-def _newton(
+def map_weights(
     F: Matrix, y: Vector, precision: Vector, mean: Vector, w: Vector, known: Matrix | None = None
 ) -> tuple[Vector, Matrix]:
     """Return the weights of the largest posterior, and their covariance there.
@@ -379,5 +381,5 @@ def _two_parameters(
     for _ in range(CAUCHY_ROUNDS):
         # A normal prior that holds as the Cauchy one does here.
         precision = (2 / (np.square(scale) + np.square(w - middle))).astype(np.float32)
-        w, _ = _newton(F, y, precision, middle, w)
+        w, _ = map_weights(F, y, precision, middle, w)
     return float(w[0]), float(max(w[1], 0.05))

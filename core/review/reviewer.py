@@ -24,6 +24,7 @@ from core.review.companions import MOST_LABELS, Companions
 from core.review.effect import DecisionEffect, moved_cells
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner
+from core.review.neighbors import by_neighbors
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
 from core.review.resolve import VALUES, Verdict, located
 
@@ -213,9 +214,12 @@ class Reviewer:
         if self.dataset.votes is not None or self.dataset.n_labels > MOST_LABELS:
             return self.start
         candidates = self.offered & (self._learned != 0)
-        if self._companions is None or self._companions.is_stale(candidates):
-            before, seed = self._companions, self.seed
-            self._companions = Companions.fit(candidates, self._Y_hat, seed, before)
+        if self._companions is None:
+            alike = by_neighbors(self.dataset.features, self.offered, self.seed)
+            said = [self._Y_hat] if alike is None else [self._Y_hat, alike]
+            self._companions = Companions.fit(candidates, said, self.seed)
+        elif self._companions.is_stale(candidates):
+            self._companions = self._companions.refit(candidates)
         return self._companions.log_odds(candidates)
 
     def likeness(self, rows: Rows, others: Rows) -> Matrix:
