@@ -24,7 +24,7 @@ from core.formats.shared.archives import is_packed, unpacked
 from core.formats.shared.findings import refuse
 from core.formats.shared.limits import limited
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
-from core.formats.shared.original import Original, stamp_of
+from core.formats.shared.original import Original, names_are_beside, stamp_of
 from core.formats.shared.placing import check_free, checksums, placing, record_of
 from core.formats.shared.progress import Progress, reporting_to
 from core.formats.side_file import find_side_file, side_file_of, write_side_file
@@ -48,8 +48,8 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 # Those that know their own content come before those that accept nearly any text.
 FORMATS = (
     *("npz", "matlab", "arff", "huggingface", "parquet:parquet", "labelstudio", "cleanlab"),
-    *("json_tables:JSONL", "json_tables:JSON", "svmlight", "delimited:TSV", "delimited:CSV"),
-    "picture_folders",
+    *("json_tables:JSONL", "json_tables:JSON", "svmlight", "fasttext", "item_files"),
+    *("delimited:TSV", "delimited:CSV", "picture_folders"),
 )
 
 
@@ -90,8 +90,8 @@ def read(
             stamp, head = stamp_of(path), _head(path)
             if not is_packed(head):
                 result = _read_with_side_file(path, shown, head, mapping)
-            elif _holds_pictures_alone(path):
-                result = formats()["pictures"].read(path, mapping)
+            elif (packed := _of_zip(path)) is not None:
+                result = packed.read(path, mapping)
             else:
                 with unpacked(path, shown.name) as inner:
                     result = _read_with_side_file(inner, inner, _head(inner), mapping)
@@ -169,7 +169,7 @@ def write(
         dataset, mapping = dataset.read_from(None), None
     with _writing(path), placing(path, writer.siblings, force=force) as folder:
         writer.save(dataset, folder / path.name, mapping, resolution)
-        if resolution is not None or writer.lacks is not None:
+        if resolution is not None or writer.lacks is not None or names_are_beside(dataset):
             write_side_file(
                 dataset,
                 folder / path.name,
@@ -280,10 +280,11 @@ def _table_among_pictures(path: Path) -> Path:
     return table_in(path) or path
 
 
-def _holds_pictures_alone(path: Path) -> bool:
-    from core.formats.readers.picture_folders import is_picture_zip
-
-    return is_picture_zip(path)
+def _of_zip(path: Path) -> Format | None:
+    """Return the format of a zip file that is read without being unpacked."""
+    return next(
+        (f for f in formats().values() if hasattr(f, "reads_zip") and f.reads_zip(path)), None
+    )
 
 
 def _read(path: Path, shown: Path, head: bytes, mapping: ColumnMapping | None) -> ReadResult:

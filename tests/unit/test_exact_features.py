@@ -94,6 +94,22 @@ def parquet(path):
     columns().to_parquet(path, index=False)
 
 
+def views(path):
+    table = columns().assign(id=["a", "b", "c", "d"])
+    both = pd.concat([table.assign(rater="r1"), table.assign(rater="r2")])
+    both.to_csv(path, index=False)
+
+
+def single_labels(path):
+    rows = [
+        {"id": f"i{i}", **{f"feature_{n}": X[i, j] for j, n in enumerate("abc")}, "label": name}
+        for i in range(len(X))
+        for name, offered in zip(("sea", "sky"), Y[i], strict=True)
+        for _ in range(2 * offered)
+    ]
+    pd.DataFrame(rows).assign(value=1).to_csv(path, index=False)
+
+
 FILES = {
     "a.arff": arff,
     "sparse.arff": arff_sparse,
@@ -108,6 +124,8 @@ FILES = {
     "list.csv": csv_list,
     "list.jsonl": jsonl_list,
     "a.parquet": parquet,
+    "views.csv": views,
+    "single_labels.csv": single_labels,
 }
 
 

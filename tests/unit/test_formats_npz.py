@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from core import formats
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
 from core.formats.readers import npz
@@ -144,3 +145,30 @@ def test_damaged_archives_are_refused(tmp_path: Path) -> None:
 
 def test_sniffs_by_content() -> None:
     assert not npz.sniff(b"PK\3\4" + bytes(22) + b"\5\0\0\0a.csv", Path("a.npz"))
+
+
+@pytest.mark.parametrize("name", ["L.npz", "L_train.npz", "a.npy"])
+def test_a_label_matrix_alone_is_votes(tmp_path: Path, name: str) -> None:
+    matrix = np.array([[0, -1, 2], [1, 1, -1], [-1, -1, -1], [2, 0, 2]])
+    if name.endswith(".npz"):
+        np.savez(tmp_path / name, **{name.removesuffix(".npz"): matrix})
+    else:
+        np.save(tmp_path / name, matrix)
+    data = formats.read(tmp_path / name).dataset
+    assert data.votes is not None
+    assert not data.has_features
+    assert (data.label_names, data.votes.n_sources) == (("0", "1", "2"), 3)
+    assert data.candidates.tolist() == [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 0, 1]]
+    assert data.votes.offered_by(0, 2) == (["source 3"], ["source 1"])
+
+
+def test_labels_alone_are_enough(tmp_path: Path) -> None:
+    labels = np.array([[1, 0], [0, 1], [1, 1]])
+    np.savez(tmp_path / "a.npz", labels=labels)
+    result = formats.read(tmp_path / "a.npz")
+    np.testing.assert_array_equal(result.dataset.candidates, labels)
+    assert any("no features" in one.message for one in result.problems)
+    np.savez(tmp_path / "b.npz", X=np.eye(3), y=np.array([2, 0, 1]))
+    single = formats.read(tmp_path / "b.npz").dataset
+    np.testing.assert_array_equal(single.candidates, [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
+    assert single.n_features == 3

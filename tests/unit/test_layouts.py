@@ -15,6 +15,8 @@ from fuzzing import survive
 from layouts import MADE, Layout
 from public_layouts import PUBLIC
 from scipy.io import savemat
+from set_layouts import SETS
+from tool_layouts import TOOLS
 from typer.testing import CliRunner
 from wild_layouts import WILD
 
@@ -29,7 +31,7 @@ from core.formats.readers.json_tables.wide import wide_table
 
 STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
-NAMED |= {make.__name__: make(random.Random(0)) for make in (*WILD, *PUBLIC)}
+NAMED |= {make.__name__: make(random.Random(0)) for make in (*WILD, *PUBLIC, *TOOLS, *SETS)}
 each_layout = pytest.mark.parametrize(
     "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]
 )
@@ -362,6 +364,80 @@ def test_findings_of_many_rows_are_one_line() -> None:
     assert (one.count, one.row, one.message) == (100, "0, 1, 2 …", "must hold")
     alone = Problem("other", "Fix.", row=3)
     assert grouped([alone]) == [alone]
+
+
+def test_rejected_labels_are_no_candidates(tmp_path: Path) -> None:
+    said = [("sea", "accept"), ("sun", "reject"), ("sky", "reject"), ("sea", "ignore")]
+    given = [
+        {
+            "text": f"words of text {k}",
+            "_input_hash": k,
+            "label": name,
+            "answer": answer,
+            "score": 0.5,
+        }
+        for k, (name, answer) in enumerate(5 * said)
+    ]
+    for keys in (("_input_hash", "text", "label", "answer", "score"), ("text", "label", "answer")):
+        path = tmp_path / "teach.jsonl"
+        path.write_text(layouts.lines([{key: one[key] for key in keys} for one in given]))
+        data = formats.read(path).dataset
+        assert (data.n_instances, data.label_names) == (20, ("sea", "sky", "sun"))
+        assert data.candidates.sum() == 5
+        assert data.has_features
+
+
+def test_boxes_that_were_not_ticked_are_no(tmp_path: Path) -> None:
+    data = formats.read(NAMED["turk_sparse"].write(tmp_path)).dataset
+    assert data.votes is not None
+    for row, item in enumerate(layouts.crowd()):
+        for j, label in enumerate(layouts.LABELS):
+            yes = sorted(f"W{who}" for who, names in item.answers.items() if label in names)
+            no = sorted(f"W{who}" for who, names in item.answers.items() if label not in names)
+            found = data.votes.offered_by(row, j)
+            assert (sorted(found[0]), sorted(found[1])) == (yes, no)
+
+
+def test_workers_items_and_labels_without_a_header_are_asked_about(tmp_path: Path) -> None:
+    rows = [
+        [f"A2IG{who}7P", f"http://site{k}.com", said[0]]
+        for k, item in enumerate(layouts.crowd(single=True))
+        for who, said in item.answers.items()
+    ]
+    path = tmp_path / "labels.txt"
+    path.write_text(layouts.table(rows, "\t"))
+    assert any("what is one row?" in one.message for one in formats.read(path).problems)
+    data = formats.read(path, ColumnMapping(row="view", source="column1")).dataset
+    assert data.votes is not None
+    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 4)
+
+
+def test_items_that_repeat_without_a_rater_are_asked_about(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["Timestamp", "Text number", "What is it about?"]]
+    rows += [
+        [f"2024/01/05 {k:02d}:{j:02d}", k, ", ".join(said)]
+        for k, item in enumerate(layouts.crowd())
+        for j, said in enumerate(item.answers.values())
+    ]
+    path = tmp_path / "form.csv"
+    path.write_text(layouts.table(rows))
+    (asked,) = [one for one in formats.read(path).problems if "what is one row?" in one.message]
+    assert "Text number" in asked.message
+    data = formats.read(path, ColumnMapping(row="view", id="Text number")).dataset
+    assert data.votes is not None
+    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 3)
+
+
+def test_converted_class_numbers_keep_their_names(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    path = layouts.headerless_numbers().write(tmp_path / "in")
+    for name in ("b.tsv", "b.jsonl", "b.parquet"):
+        done = CliRunner().invoke(app, ["convert", str(path), str(tmp_path / "out" / name)])
+        assert done.exit_code == 0, done.output
+        again = formats.read(tmp_path / "out" / name).dataset
+        assert again.label_names == layouts.LABELS
+        np.testing.assert_array_equal(again.candidates, formats.read(path).dataset.candidates)
 
 
 def packed(path: Path, folder: Path, names: tuple[str, ...]) -> Path:

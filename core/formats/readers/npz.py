@@ -1,21 +1,23 @@
 """NumPy `.npz`: `X` (or its CSR arrays), `Y` truth, `Yp` candidates, names, ids, votes, display.
 
-Owns the keys. Refuses pickled objects, and archives that declare more than they can hold:
-sizes and headers are read and judged before any array is.
+Owns the keys. Without features, labels are enough; `L` is Snorkel's label matrix, a class number
+per source, less than 0 where it said nothing. An `.npy` file is one of these two. Refuses pickled
+objects, and archives that declare more than they can hold: sizes and headers are read and judged
+before any array is.
 """
 
 import tokenize
 import zipfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.data.dataset import CandidateDataset, Features
+from core.data.dataset import NO_FEATURE, CandidateDataset, Features, no_features
 from core.data.votes import Votes
 from core.errors import ExportError
 from core.formats.shared.archives import BAD_ARCHIVE
@@ -25,6 +27,7 @@ from core.formats.shared.limits import check_shape, check_size
 from core.formats.shared.mapping import ColumnMapping, Outcome, ReadResult
 from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import checked_csr
+from core.formats.shared.tabular import NO_FEATURES
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
@@ -47,42 +50,112 @@ CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
 VOTE_KEYS = ("votes_sources", "votes_yes", "votes_answered", "votes_no")
 OUTCOME_KEYS = ("resolved", "confidences", "reasons")
 NAME_KEYS = ("label_names", "feature_names", "ids", "reason_texts")
-KEYS = ("X", *CSR_KEYS, "Y", "Yp", *NAME_KEYS, *OUTCOME_KEYS, *VOTE_KEYS)
+KEYS = ("X", *CSR_KEYS, "L", "Y", "Yp", *NAME_KEYS, *OUTCOME_KEYS, *VOTE_KEYS)
+SPELLINGS = {  # how others call them
+    "L": ("L_train", "label_matrix", "weak_labels"),
+    "Y": ("y", "labels", "y_train"),
+    "X": ("x", "features", "embeddings", "X_train"),
+}
 DISPLAY = "display_"
+NPY = b"\x93NUMPY"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether this is a zip archive whose first member is a NumPy array."""
+    """Whether this is a NumPy array, or a zip archive whose first member is one."""
+    if head.startswith(NPY):
+        return True
     name_length = int.from_bytes(head[26:28], "little")
     return head[:4] == b"PK\3\4" and head[30 : 30 + name_length].endswith(b".npy")
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read an archive with the keys of this format; other keys are left alone."""
-    arrays = load_arrays(path, lambda name: name in KEYS or name.startswith(DISPLAY))
+    arrays = _loaded(path)
     problems = []
+    votes = _votes(arrays) if "L" not in arrays else _class_votes(arrays)
     if "Yp" not in arrays and "Y" not in arrays:
         fix = "Name the candidates Yp (n x L, 0/1)."
         refuse("an npz needs Yp or Y", fix, value=", ".join(arrays))
     if "Yp" not in arrays:
         problems.append(TRUTH_ONLY)
+    labels = table_of(arrays, "Yp" if "Yp" in arrays else "Y")
+    names = _names(arrays, "feature_names")
+    if any(key in arrays for key in ("X", *CSR_KEYS)):
+        features = features_of(arrays)
+    else:
+        features, names = no_features(len(labels)), [NO_FEATURE]
+        problems.append(NO_FEATURES)
     dataset = CandidateDataset(
-        features=features_of(arrays),
-        candidates=table_of(arrays, "Yp" if "Yp" in arrays else "Y"),
+        features=features,
+        candidates=labels,
         truth=table_of(arrays, "Y") if "Y" in arrays else None,
         label_names=_names(arrays, "label_names"),
-        feature_names=_names(arrays, "feature_names"),
+        feature_names=names,
         ids=_names(arrays, "ids"),
         display=_display(arrays),
-        votes=_votes(arrays),
+        votes=votes,
     )
     outcome = None
     if "resolved" in arrays:
         outcome = outcome_of(arrays, _names(arrays, "reason_texts"), dataset.candidates.shape)
         problems.append(RESOLVED)
     return ReadResult(dataset, tuple(problems), mapping, NAME, outcome)
+
+
+def _loaded(path: Path) -> Arrays:
+    """Return the arrays of a file by our names for them; class numbers become a table of 0/1."""
+    with path.open("rb") as file:
+        is_alone = file.read(len(NPY)) == NPY
+    if is_alone:
+        array = _alone(path)
+        arrays = {"L" if array.ndim == 2 and _has_silence(array) else "Y": array}
+    else:
+        spelled = {other: key for key, others in SPELLINGS.items() for other in others}
+        wanted = {*KEYS, *spelled}
+        found = load_arrays(path, lambda name: name in wanted or name.startswith(DISPLAY))
+        arrays = {key: array for key, array in found.items() if key not in spelled}
+        for other, array in found.items():
+            if other in spelled:
+                arrays.setdefault(spelled[other], array)
+    if "L" in arrays and not _has_silence(arrays["L"]):  # then it says yes or no of each label
+        arrays.setdefault("Y", arrays.pop("L"))
+    if "L" not in arrays and "Y" in arrays and _holds_classes(arrays["Y"]):
+        n_classes = int(arrays["Y"].max(initial=-1)) + 1
+        check_shape(len(arrays["Y"]), 0, n_classes)
+        arrays["Y"] = np.eye(n_classes, dtype=np.uint8)[arrays["Y"].astype(np.intp)]
+    return arrays
+
+
+def _has_silence(array: npt.NDArray[Any]) -> bool:
+    return array.dtype.kind in "if" and array.size > 0 and bool(array.min() < 0)
+
+
+def _holds_classes(array: npt.NDArray[Any]) -> bool:
+    return array.ndim == 1 and array.dtype.kind in "iu" and not _has_silence(array)
+
+
+def _class_votes(arrays: Arrays) -> Votes:
+    """Return what every source of a label matrix said; the arrays get candidates and names."""
+    matrix = table_of(arrays, "L").astype(np.int64)
+    truth = arrays.pop("Y", np.zeros(0, np.int64))
+    stated = _names(arrays, "label_names")
+    n_classes = max(int(matrix.max(initial=-1)) + 1, len(stated))
+    if _holds_classes(truth) and len(truth) == len(matrix):
+        n_classes = max(n_classes, int(truth.max(initial=-1)) + 1)
+        arrays["Y"] = np.eye(n_classes, dtype=np.uint8)[truth.astype(np.intp)]
+    check_shape(len(matrix), 0, n_classes)
+    row, source = np.nonzero(matrix >= 0)
+    yes = np.stack([row, matrix[row, source], source], axis=1).astype(np.int32)
+    answered = np.stack([row, source], axis=1).astype(np.int32)
+    sources = tuple(f"source {k + 1}" for k in range(matrix.shape[1]))
+    shape = (len(matrix), n_classes)
+    votes = Votes(sources, yes, answered, np.zeros((0, 3), np.int32), shape).compact()
+    arrays["Yp"] = votes.candidates
+    if not stated:
+        arrays["label_names"] = np.array([str(j) for j in range(n_classes)])
+    return votes
 
 
 def outcome_of(arrays: Arrays, texts: Sequence[str], shape: tuple[int, ...]) -> Outcome | None:
@@ -136,40 +209,58 @@ def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
     """Judge one array by its header, so that nothing is allocated on a lie."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         refuse("arrays must be stored or deflated", "Save it with numpy.", column=member.filename)
-    shape, dtype = _header(archive, member)
+    with archive.open(member) as stream:
+        _check_header(stream, member.filename, member.file_size)
+
+
+def _check_header(stream: IO[bytes], name: str, file_size: int) -> None:
+    shape, dtype = _header(stream, name)
     if dtype.hasobject:
         rule = "pickled objects are refused: reading one can run any program"
-        refuse(rule, "Save plain arrays.", column=member.filename, value=str(dtype))
+        refuse(rule, "Save plain arrays.", column=name, value=str(dtype))
     n_bytes = dtype.itemsize
     for size in shape:
         n_bytes *= int(size)
-    if n_bytes > member.file_size or min(shape, default=0) < 0:
-        found = f"{shape} of {dtype} in {member.file_size:,} bytes"
-        refuse("an array must fit its file", DAMAGED, column=member.filename, value=found)
+    if n_bytes > file_size or min(shape, default=0) < 0:
+        found = f"{shape} of {dtype} in {file_size:,} bytes"
+        refuse("an array must fit its file", DAMAGED, column=name, value=found)
 
 
-def _header(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[Any, np.dtype[Any]]:
+def _header(stream: IO[bytes], name: str) -> tuple[Any, np.dtype[Any]]:
     readers = {
         (1, 0): np.lib.format.read_array_header_1_0,
         (2, 0): np.lib.format.read_array_header_2_0,
     }
     try:
-        with archive.open(member) as stream:
-            read_header = readers[np.lib.format.read_magic(stream)]
-            shape, _, dtype = read_header(stream, max_header_size=MAX_HEADER)
+        read_header = readers[np.lib.format.read_magic(stream)]
+        shape, _, dtype = read_header(stream, max_header_size=MAX_HEADER)
     except BAD_HEADER as error:
-        refuse(f"not a NumPy array: {error}", DAMAGED, column=member.filename)
+        refuse(f"not a NumPy array: {error}", DAMAGED, column=name)
     return shape, dtype
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
     with archive.open(member) as stream:
-        try:
-            array: npt.NDArray[Any] = np.lib.format.read_array(
-                stream, allow_pickle=False, max_header_size=MAX_HEADER
-            )
-        except ValueError as error:
-            refuse(f"an array is incomplete: {error}", DAMAGED, column=member.filename)
+        return _read_array(stream, member.filename)
+
+
+def _alone(path: Path) -> npt.NDArray[Any]:
+    """Return the array of an `.npy` file."""
+    size = path.stat().st_size
+    check_size(size)
+    with path.open("rb") as stream:
+        _check_header(stream, path.name, size)
+        stream.seek(0)
+        return _read_array(stream, path.name)
+
+
+def _read_array(stream: IO[bytes], name: str) -> npt.NDArray[Any]:
+    try:
+        array: npt.NDArray[Any] = np.lib.format.read_array(
+            stream, allow_pickle=False, max_header_size=MAX_HEADER
+        )
+    except ValueError as error:
+        refuse(f"an array is incomplete: {error}", DAMAGED, column=name)
     return array
 
 

@@ -35,10 +35,10 @@ TABLES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt")
 def sniff(head: bytes, path: Path) -> bool:
     """Whether this is a folder of pictures, not one that another format writes."""
     other = path / "dataset_info.json"
-    return path.is_dir() and not other.exists() and bool(_pictures(_below(path)))
+    return path.is_dir() and not other.exists() and bool(_pictures(files_below(path)))
 
 
-def is_picture_zip(path: Path) -> bool:
+def reads_zip(path: Path) -> bool:
     """Whether a zip file holds pictures and nothing else that could be data."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -66,7 +66,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read a folder, or a zip file, of a folder per label."""
     if path.is_dir():
         source: PictureSource = FolderPictures(path)
-        names = _pictures(_below(path))
+        names = _pictures(files_below(path))
     else:
         source = ZipPictures(path)
         with zipfile.ZipFile(path) as archive:
@@ -110,7 +110,8 @@ _MAPPING = ColumnMapping(
 def keeps_original(path: Path) -> bool:
     """Whether the pictures are few enough that a copy is kept, to be given back in an export."""
     if path.is_dir():
-        return sum((path / name).stat().st_size for name in _pictures(_below(path))) <= MAX_KEPT
+        names = _pictures(files_below(path))
+        return sum((path / name).stat().st_size for name in names) <= MAX_KEPT
     return path.stat().st_size <= MAX_KEPT
 
 
@@ -118,7 +119,7 @@ def packed(folder: Path, target: Path) -> Path:
     """Write the pictures of a folder into a zip file, the same bytes every time."""
     source = FolderPictures(folder)
     with zipfile.ZipFile(target, "w") as archive:
-        for name in sorted(_pictures(_below(folder))):
+        for name in sorted(_pictures(files_below(folder))):
             with suppress(BrokenPicture):
                 archive.writestr(zipfile.ZipInfo(name), source.read(name))
     return target
@@ -170,7 +171,7 @@ def _content_key(source: PictureSource, name: str) -> bytes:
         return name.encode("utf-8", "surrogatepass")
 
 
-def _below(folder: Path) -> list[str]:
+def files_below(folder: Path) -> list[str]:
     """Return the files below a folder by their paths in it; links to folders are not followed."""
     found = (
         Path(at, name).relative_to(folder).as_posix()

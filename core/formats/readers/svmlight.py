@@ -42,6 +42,7 @@ CHUNK = 1_000  # lines turned into numbers at once
 LABEL_SET = re.compile(rb"[\d+,.-]+")
 PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 MAX_NUMBER = 2**31
+SIZES = re.compile(r"\d+ \d+ \d+")  # first line of the extreme classification repository's files
 
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
@@ -95,6 +96,7 @@ def sniff(head: bytes, path: Path) -> bool:
     """Whether the first whole lines are label numbers followed by `index:value` pairs."""
     *whole, rest = head.split(b"\n")
     lines = [line for line in whole or [rest.rpartition(b" ")[0]] if line.strip()][:5]
+    lines = lines[1:] if lines and SIZES.fullmatch(lines[0].strip().decode("latin-1")) else lines
     return any(b":" in line for line in lines) and all(_is_line(line) for line in lines)
 
 
@@ -116,7 +118,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     names_path, truth_path, candidates_path, extra_path = siblings(path)
     findings = Findings()
     extra = _extra(extra_path, findings)
-    lines = _parse(read_lines(path, findings), findings)
+    lines = _parse(_lines(path, findings), findings)
     labels = {"labels": lines.labels}
     for key, side in (("truth", truth_path), ("candidates", candidates_path)):
         if side.exists() and (extra.side_files is None or key in extra.side_files):
@@ -136,6 +138,12 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         display=pd.DataFrame(extra.display) if extra.display else None,
     )
     return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def _lines(path: Path, findings: Findings) -> Iterator[str]:
+    """Give the lines; an empty one for a first line of sizes."""
+    for i, line in enumerate(read_lines(path, findings)):
+        yield "" if i == 0 and SIZES.fullmatch(line.strip()) else line
 
 
 def _parse(text: Iterable[str], findings: Findings) -> Lines:
@@ -252,7 +260,7 @@ def _label_numbering(
 def exact_features(path: Path, mapping: ColumnMapping) -> Features:
     """Return the features as float64; what side files say of them is not known here."""
     findings = Findings()
-    lines = _parse(read_lines(path, findings), findings)
+    lines = _parse(_lines(path, findings), findings)
     return _features(lines, lines.values, Extra(), findings)
 
 

@@ -16,22 +16,23 @@ import numpy as np
 import numpy.typing as npt
 
 from core.data.votes import Votes
-from core.formats.shared.cells import MAX_LIST_TEXT, parse_flag, parse_names
+from core.formats.shared.cells import MAX_LIST_TEXT, parse_flag, parse_names, plain_key
 from core.formats.shared.findings import Findings
 from core.formats.shared.label_sets import LabelSets
 from core.formats.shared.limits import check_size
 from core.formats.shared.mapping import ColumnMapping
 
-LABEL_KEYS = (
+LABEL_KEYS = (  # as `plain_key` writes them
     *("label", "labels", "annotation", "annotations", "choice", "choices", "answer", "answers"),
-    *("category", "categories", "class", "classes", "tags", "value", "vote", "emotion", "emotions"),
-    *("response", "judgment", "judgement", "rating", "sentiment"),
+    *("category", "categories", "class", "classes", "classname", "labelname", "tags", "value"),
+    *("vote", "emotion", "emotions", "response", "judgment", "judgement", "rating", "sentiment"),
 )
 SOURCE_KEYS = (
-    *("annotator_id", "annotator", "rater_id", "rater", "worker_id", "worker", "completed_by"),
-    *("user_id", "user", "coder", "judge", "labeler", "labeller", "reviewer", "expert", "source"),
-    *("model", "model_version", "name", "id", "by", "created_by", "participant", "participant_id"),
+    *("annotatorid", "annotator", "raterid", "rater", "workerid", "worker", "completedby"),
+    *("userid", "user", "coder", "judge", "labeler", "labeller", "reviewer", "expert", "source"),
+    *("model", "modelversion", "name", "id", "by", "createdby", "participant", "participantid"),
 )
+DEPTH = 5  # objects within objects that are looked through for a label
 MAX_SEATS = 1000  # of a count of answers: beyond, they are a histogram and not people
 MAX_SOURCES = 2**16  # of `Votes`
 SEAT = "answer {}"
@@ -235,6 +236,26 @@ def one_by_one(cell: Any) -> Any:
     return [{key: value[k] for key, value in whole.items()} for k in range(n)]
 
 
+def key_among(said: Mapping[Any, Any], keys: Iterable[str]) -> Any:
+    """Return the key of an object that is the first of these, however it is spelled."""
+    spelled = {plain_key(key): key for key in said}
+    return next((spelled[key] for key in keys if key in spelled), None)
+
+
+def label_in(said: Mapping[Any, Any], depth: int = DEPTH) -> Any:
+    """Return what an answer says: its label, its 0/1 by label, or that of an object within it."""
+    label = key_among(said, LABEL_KEYS)
+    if label is not None:
+        return said[label]
+    source = key_among(said, SOURCE_KEYS)
+    rest = {key: value for key, value in said.items() if key != source and value is not None}
+    if len(rest) > 1 and all(isinstance(v, int) and v in (0, 1) for v in rest.values()):
+        return rest
+    inner = [one for value in rest.values() if isinstance(one := loaded(value), Mapping)]
+    found = (label_in(one, depth - 1) for one in inner if depth)
+    return next((one for one in found if one is not None), None)
+
+
 def _objects(
     cell: list[Any], names: NameReader
 ) -> Iterator[tuple[str, list[str], list[str] | None]]:
@@ -243,15 +264,13 @@ def _objects(
             continue
         if not isinstance(said, Mapping):
             raise ValueError("not an object")
-        keys = {str(key).casefold(): key for key in said}
-        label = next((keys[key] for key in LABEL_KEYS if key in keys), None)
-        source = next((keys[key] for key in SOURCE_KEYS if key in keys), None)
+        label, source = label_in(said), key_among(said, SOURCE_KEYS)
         if label is None:
             raise ValueError("an answer without a label")
         who = said[source] if source is not None else None
         if isinstance(who, Mapping):
             who = next(iter(who.values()), None)
-        yield (SEAT.format(k + 1) if who is None else str(who), *_said(said[label], names))
+        yield (SEAT.format(k + 1) if who is None else str(who), *_said(label, names))
 
 
 def _parallel(

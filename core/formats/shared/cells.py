@@ -6,6 +6,7 @@ Owns how one cell is spelled, both ways. Nothing is ever evaluated: text lists g
 
 import ast
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,15 @@ import numpy.typing as npt
 
 MAX_LIST_TEXT = 100_000
 TAGS = "><"  # between the names in <sea><sunset>
-NAME_KEYS = ("label", "name", "value", "choice", "category", "class", "tag", "answer")
-YES = {"1", "1.0", "true", "t", "yes", "y", "x", "accept"}
+NAME_KEYS = (
+    *("label", "name", "displayname", "labelname", "classname", "value", "choice", "category"),
+    *("class", "tag", "answer"),
+)
+UNSPOKEN = re.compile(r"[ _-]")
+YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "selected"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
-NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "reject"}
+NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "off", "reject", "unchecked"}
+NO |= {"not selected", "unselected"}
 
 
 def parse_names(cell: Any, delimiter: str | None) -> list[str]:
@@ -111,8 +117,8 @@ def parse_numbers(
 
 
 def _names_of(cell: Any) -> list[str]:
-    if isinstance(cell, dict):  # Label Studio writes {"choices": [...]} when there are several
-        cell = cell.get("choices")
+    if isinstance(cell, dict):
+        cell = _names_by_key(cell)
     if isinstance(cell, str | int | float):
         cell = [cell]
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
@@ -120,9 +126,34 @@ def _names_of(cell: Any) -> list[str]:
     return [_name(one) for one in cell if one is not None]
 
 
+def _names_by_key(cell: dict[Any, Any]) -> Any:
+    """`{"choices": [...]}` of Label Studio, `{"sea": 0.9, "sun": 0.4}`, or `{"/m/06": "sea"}`."""
+    if "choices" in cell:
+        return cell["choices"]
+    given = {key: value for key, value in cell.items() if value is not None}
+    if all(isinstance(value, int | float) for value in given.values()):
+        flags = {0, 1}.issuperset(given.values())
+        return [key for key, value in given.items() if value or not flags]
+    if all(isinstance(value, str) for value in given.values()):
+        return [_name(cell)] if name_key(cell) is not None else list(given.values())
+    return None
+
+
+def plain_key(key: Any) -> str:
+    """Return a key as others spell it too: workerId and worker_id are one."""
+    return UNSPOKEN.sub("", str(key).casefold())
+
+
+def name_key(value: dict[Any, Any]) -> Any:
+    """Return the key of an object that holds its name, if it has one."""
+    keys = {plain_key(key): key for key, held in value.items() if held is not None}
+    return next((keys[key] for key in NAME_KEYS if key in keys), None)
+
+
 def _name(value: Any) -> str:
     if isinstance(value, dict):  # {"name": "sea", "id": 4}, {"category": {"label": "sea"}}
-        found = next((value[key] for key in NAME_KEYS if value.get(key) is not None), None)
+        key = name_key(value)
+        found = None if key is None else value[key]
         if found is None or found is value:
             raise ValueError("an object without a name")
         return _name(found)

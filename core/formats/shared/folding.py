@@ -44,6 +44,11 @@ def is_folded(mapping: ColumnMapping) -> bool:
     return mapping.row != "item" or several
 
 
+def repeats_items(mapping: ColumnMapping) -> bool:
+    """Whether an item may have several rows: views of it, or its labels one by one."""
+    return mapping.row == "view" or mapping.layout == "long"
+
+
 def fold(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> Folded:
     """Return the table by instance."""
     return _Folding(table, mapping, findings).folded()
@@ -82,7 +87,7 @@ class _Folding:
         self.table, self.mapping, self.findings = table, mapping, findings
         self.answers, self.names = Answers(), NameReader(mapping, findings)
         self.again = 0  # ways in which somebody answered more than once
-        repeats = mapping.row == "view" or mapping.layout == "long"
+        repeats = repeats_items(mapping)
         if repeats and mapping.id is None:
             rule = "views of items need a column that names the item"
             refuse(rule, "State the mapping's id (--mapping).")
@@ -181,6 +186,8 @@ class _Folding:
     def _flags(self) -> None:
         """A row has an item, a source and 0/1 for each label; an empty cell was not asked."""
         flags = np.stack([self._marks(name) for name in self.mapping.labels], axis=1)
+        if not (flags == 0).any():  # where nobody ever says no, nothing is a no
+            flags[flags == NOT_ASKED] = 0
         names = plain_names(self.mapping.labels, LABEL_PREFIXES)
         self.answers.add_marks(self.rows, list(self._who()), flags, names)
 
@@ -191,7 +198,8 @@ class _Folding:
         encoded = column.dictionary_encode()
         known = [self._mark(value) for value in encoded.dictionary.to_pylist()]
         codes = encoded.indices.fill_null(len(known)).to_numpy(zero_copy_only=False)
-        marks: npt.NDArray[np.int8] = np.array([*known, NOT_ASKED], np.int8)[codes]
+        nothing = 0 if self.mapping.label_style == "tick" else NOT_ASKED
+        marks: npt.NDArray[np.int8] = np.array([*known, nothing], np.int8)[codes]
         for i in np.flatnonzero(marks == UNREADABLE).tolist():
             rule, fix = "votes must be 0/1, -1/1 or true/false", "Correct the cell."
             is_probable = self.mapping.label_style == "probability"
@@ -201,6 +209,8 @@ class _Folding:
         return marks
 
     def _mark(self, value: Any) -> int:
+        if self.mapping.label_style == "tick":
+            return int(self.names.says_something(value))
         if not self.names.says_something(value):
             return NOT_ASKED
         if self.mapping.label_style == "uncertain":
@@ -310,6 +320,7 @@ class _Folding:
             names = self._named(cell, i)
             if not mapping.source:
                 self.answers.add(row, "", names if offered else ())
+                self.answers.labels.numbers(names)  # one that is never offered is a label too
             elif values is None or not lists_no:
                 self.answers.add(row, source, names if offered else ())
             elif values[i] >= 0:

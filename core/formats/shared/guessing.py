@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
+from core.formats.shared.answers import loaded
 from core.formats.shared.cells import parse_names
 from core.formats.shared.guessing_features import find_features, find_shown
 from core.formats.shared.guessing_flags import (
@@ -18,10 +19,12 @@ from core.formats.shared.guessing_flags import (
     prefixed_labels,
     shares_of_people,
     style_of,
+    ticked_columns,
     trailing_flags,
     uncertain_flags,
     yes_or_no_columns,
 )
+from core.formats.shared.guessing_long import long_labels
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -29,7 +32,7 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import ITEM, find_alike_columns, find_people
+from core.formats.shared.people import find_alike_columns, find_people
 from core.formats.shared.profiles import (
     DERIVED,
     ID_NAMES,
@@ -76,10 +79,6 @@ OTHER_SET_NAMES = (
     *("prediction", "predicted_labels", "attributes", "keywords", "toxicity", "intent", "intents"),
     *("result", "results", "taskanswers"),
 )
-VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
-PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
-IGNORED = ("ignore",)
-LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
 ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
     r"([ _](string|list|names?))?|.*[ _](category|class)"
@@ -120,7 +119,8 @@ def _find_labels(roles: Roles) -> None:
         _describe_labels(roles)
         return
     finders: tuple[Callable[[Roles], bool], ...] = (
-        _long_labels,
+        long_labels,
+        ticked_columns,
         prefixed_labels,
         _named_set,
         _list_of_names,
@@ -153,70 +153,6 @@ def _describe_labels(roles: Roles) -> None:
         roles.set("label_style", style_of(columns))
     elif columns and roles.open("delimiter"):
         roles.set("delimiter", *delimiter_of(columns[0]))
-
-
-def _long_labels(roles: Roles) -> bool:
-    label = roles.named(LONG_NAMES, "text", "number", "binary", "empty")
-    if label is None or not allows_layout(roles, "long"):
-        return False
-    value = roles.named(VALUE_NAMES, "binary", "number", "text") or _probability(roles)
-    value = value or _accepted(roles)
-    id_column = roles.column_of("id") or _repeated_item(roles, label, value)
-    if id_column is None:
-        return False
-    if roles.fields.get("row") == "view":
-        return _long_views(roles, label)
-    repeats = 1 - len(set(map(str, id_column.values))) / max(1, len(id_column.values))
-    if value is None and (label.key in ("labels", "class", "tag") or repeats < 0.2):
-        return False
-    if value is not None and repeats == 0 and len(roles.profiles) > 3:
-        return False
-    roles.take("id", [id_column.name], f"labels of one item share {id_column.name!r}")
-    if value is not None and value.is_probability:
-        roles.set("label_style", "probability")
-    columns = [label.name] if value is None else [label.name, value.name]
-    why = "ids repeat" if value is None else f"there is a column {value.name!r} beside it"
-    roles.take("labels", columns, f"{label.name!r} names one label per row: {why}", layout="long")
-    return True
-
-
-def _probability(roles: Roles) -> Profile | None:
-    found = roles.named(PROBABILITY_NAMES, "binary", "number")
-    fits = found is not None and (found.kind == "binary" or found.is_probability)
-    return found if fits else None
-
-
-def _accepted(roles: Roles) -> Profile | None:
-    """Return Prodigy's column of accept, reject and ignore, which is no answer."""
-    found = roles.named(["answer"], "text")
-    if found is None or not {"accept"} <= {*found.values} <= {"accept", "reject", *IGNORED}:
-        return None
-    roles.set("not_asked", IGNORED)
-    return found
-
-
-def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profile | None:
-    """Return the column that names an item again for each of its labels, where each has a value."""
-    if value is None:
-        return None
-    for one in roles.free.values():
-        is_item = ITEM.fullmatch(one.last_key) and one.name not in (label.name, value.name)
-        if is_item and not one.distinct:
-            pairs = list(zip(roles.cells(one.name), roles.cells(label.name), strict=True))
-            return one if len(set(pairs)) == len(pairs) else None
-    return None
-
-
-def _long_views(roles: Roles, label: Profile) -> bool:
-    """A row per item, rater and label, with the rater's yes or no."""
-    value = roles.named(VALUE_NAMES, "binary") or _probability(roles) or _accepted(roles)
-    if value is None:
-        return False
-    if value.is_probability:
-        roles.set("label_style", "probability")
-    why = f"{value.name!r} tells what each view says of the label in {label.name!r}"
-    roles.take("labels", [label.name, value.name], why, layout="long")
-    return True
 
 
 def _named_set(roles: Roles) -> bool:
@@ -295,7 +231,9 @@ def _unnamed_set(roles: Roles) -> bool:
 
 
 def _list_of_names(roles: Roles) -> bool:
-    found = [one for one in roles.free.values() if one.kind == "names" and not one.is_outcome]
+    free = [one for one in roles.free.values() if not one.is_outcome]
+    found = [one for one in free if one.kind == "names"]
+    found += [one for one in free if one.kind == "other" and _lists_few_names(one)]
     if len(found) > 1:
         found = [one for one in found if _repeats_names(one)]
     return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
@@ -303,6 +241,8 @@ def _list_of_names(roles: Roles) -> bool:
 
 def _repeats_names(one: Profile) -> bool:
     """Whether lists hold names that come again, not the parts of a text."""
+    if one.kind == "other":
+        return True
     names = [name for value in one.values for name in value if isinstance(name, str)]
     return 2 * len(set(names)) < len(names) and max(map(len, names), default=0) <= MAX_NAME
 
@@ -311,12 +251,8 @@ def _set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
     texts = [one for one in roles.free.values() if one.kind == "text"]
     for one in [one for one in texts if not one.is_outcome and not one.is_truth]:
-        if all(str(value).strip()[:1] == "[" for value in one.values):
-            try:
-                names = {name for value in one.values for name in parse_names(value, None)}
-            except ValueError:  # lists of something else
-                continue
-            if len(names) < len(one.values) / 2:
+        if all(str(value).strip()[:1] in ("[", "{", "") for value in one.values):
+            if _lists_few_names(one):
                 return _take_set(roles, one, f"lists of few names fill {one.name!r}")
             continue
         for delimiter in ("|", ";", "#"):
@@ -325,6 +261,18 @@ def _set_like_text(roles: Roles) -> bool:
             if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
                 return _take_set(roles, one, f"few names joined by {delimiter!r} fill {one.name!r}")
     return False
+
+
+def _lists_few_names(one: Profile) -> bool:
+    """Whether cells are lists of a few names, or objects of them that are not all alike."""
+    keys = {frozenset(cell) for value in one.values if isinstance(cell := loaded(value), dict)}
+    if len(keys) == 1:
+        return False
+    try:
+        names = [name for value in one.values for name in parse_names(value, None)]
+    except ValueError:  # lists of something else
+        return False
+    return bool(names) and len(set(names)) < len(one.values) / 2
 
 
 def _names_with_commas(roles: Roles) -> bool:
@@ -336,7 +284,7 @@ def _names_with_commas(roles: Roles) -> bool:
         several = sum(len(each) > 1 for each in names)
         known = {name for each in names for name in each}
         is_short = max(map(len, known), default=MAX_NAME) < MAX_NAME
-        if cells and is_short and several >= 0.3 * len(cells) and 4 * len(known) < len(cells):
+        if cells and is_short and several >= 0.1 * len(cells) and 4 * len(known) < len(cells):
             found.append(one)
     why = "the only column with a few names between commas"
     return len(found) == 1 and _take_set(roles, found[0], why)

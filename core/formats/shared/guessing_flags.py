@@ -10,20 +10,57 @@ from core.formats.shared.cells import parse_flag
 from core.formats.shared.mapping import LABEL_PREFIXES
 from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
 
+TURK = "Answer."
 MAX_RATED = 10  # steps of a scale
+TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", "✔", "☑")
+CHECKED = {"checked", "selected"}
+BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
 UNSURE = ("unsure", "not sure", "maybe", "don't know", "not applicable")
 YES_NO_UNSURE = {"yes", "no", "", *UNSURE}
 
 
 def prefixed_labels(roles: Roles) -> bool:
     for prefix in LABEL_PREFIXES:
-        columns = tuple(name for name in roles.prefixed(prefix) if _holds_flags(roles.free[name]))
+        named = [roles.free[name] for name in roles.prefixed(prefix)]
+        named = [one for one in named if one.kind != "empty" or prefix != TURK]  # remarks
+        columns = tuple(one.name for one in named if _holds_flags(one))
         if columns and allows_layout(roles, "one_hot"):
             reason = f"{len(columns)} columns begin with {prefix!r} and hold 0/1"
             style = style_of([roles.profiles[name] for name in columns])
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True
     return False
+
+
+def ticked_columns(roles: Roles) -> bool:
+    """Columns that hold a tick, or their own name, where a label is offered; else nothing."""
+    if not allows_layout(roles, "one_hot"):
+        return False
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    texts = [one for one in free if one.kind == "text"]
+    ticked = [one.name for one in texts if _is_ticked(roles, one)]
+    spelled = [one.name for one in texts if _words_of(one) & CHECKED and _words_of(one) <= BOXES]
+    for columns, what, style in (
+        (ticked, "hold a tick, or their own name, or nothing", "tick"),
+        (spelled, "say checked or unchecked", "0/1"),
+    ):
+        if len(columns) > 1:
+            reason = f"{len(columns)} columns {what}"
+            roles.take("labels", columns, reason, layout="one_hot", label_style=style)
+            return True
+    return False
+
+
+def _words_of(one: Profile) -> set[str]:
+    return {str(value).strip().casefold() for value in one.values} - {""}
+
+
+def _is_ticked(roles: Roles, one: Profile) -> bool:
+    words = _words_of(one)
+    if len(words) != 1 or sum(not cell for cell in roles.cells(one.name)) == 0:
+        return False
+    (word,) = words
+    return word in TICKS or one.key.rstrip(")]} ").endswith(word)
 
 
 def _holds_flags(one: Profile) -> bool:
@@ -84,7 +121,9 @@ def trailing_flags(roles: Roles) -> bool:
     others += [one for one in roles.profiles.values() if roles.fields.get("row") == "view"]
     if not others or not allows_layout(roles, "one_hot"):
         return False
-    for place, ordered in (("last", free[::-1]), ("first", free)):
+    inner = [one for one in free if one.kind != "text" and not one.is_never_feature]
+    inner = inner if all(one.kind == "binary" for one in inner[1:]) else []
+    for place, ordered in (("last", free[::-1]), ("first", free), ("only", inner)):
         run = _leading_run(ordered)
         if run and not all(map(roles.is_constant, run)):
             columns = tuple(one.name for one in roles.free.values() if one.name in run)

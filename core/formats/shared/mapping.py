@@ -75,7 +75,7 @@ class ColumnMapping(BaseModel):
         None, min_length=1, max_length=8, description="Between label names; none for lists."
     )
     label_style: Literal[
-        "0/1", "-1/1", "true/false", "probability", "count", "share", "uncertain"
+        "0/1", "-1/1", "true/false", "probability", "count", "share", "uncertain", "tick"
     ] = "0/1"
     label_names: tuple[str, ...] = Field((), description="All labels, where columns do not say.")
     features: tuple[str, ...] = ()

@@ -156,6 +156,11 @@ def stamp_of(path: Path) -> tuple[int, int] | None:
     return found.st_size, found.st_mtime_ns
 
 
+def names_are_beside(dataset: "CandidateDataset") -> bool:
+    """Whether the file's cells are class numbers, and a file beside it had their names."""
+    return dataset.original is not None and dataset.original.mapping.numbered_from is not None
+
+
 def exact_features_of(dataset: "CandidateDataset") -> "Features":
     """Return the features as precise as their file has them; a data set's own are float32."""
     exact = None if dataset.original is None else dataset.original.features()

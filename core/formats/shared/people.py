@@ -15,9 +15,11 @@ from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_cou
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 RATER = re.compile(
-    rf"_?(({WHO})([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
+    rf"!?((amt|mturk|turk|crowd|task|hit)?_)?(({WHO})"
+    r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
     r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
-    r"|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle|performer|assignee)",
+    r"|e-?mail([ _]?address)?|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle"
+    r"|performer|assignee)",
     re.IGNORECASE,
 )
 NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
@@ -76,13 +78,13 @@ def _find_views(roles: Roles, stated: bool) -> bool:
             roles.set("row", "view", why + f"another {rater.name!r}: a row is one person's view")
             roles.set("source", rater.name, f"the column is called {rater.name!r}")
             roles.free.pop(rater.name, None)
-            _take_item(roles, item)
+            take_item(roles, item, f"views of one item share {item.name!r}")
             _leave_out_facts(roles, rater)
             return True
     if stated and roles.open("id"):
         item = _item_of(roles, None, "")
         if item is not None:
-            _take_item(roles, item)
+            take_item(roles, item, f"views of one item share {item.name!r}")
     return stated
 
 
@@ -101,13 +103,12 @@ def _leave_out_facts(roles: Roles, rater: Profile) -> None:
                 roles.aside.add(name)
 
 
-def _take_item(roles: Roles, item: Profile) -> None:
-    if not roles.open("id"):
-        return
+def take_item(roles: Roles, item: Profile, reason: str) -> None:
+    """Have a column name the items, unless the caller stated another."""
     if item.is_wordy:  # a text that names itself is read and shown as well
         roles.set("id", item.name, f"equal {item.name!r} are one item")
     else:
-        roles.take("id", [item.name], f"views of one item share {item.name!r}")
+        roles.take("id", [item.name], reason)
 
 
 def _may_name_people(one: Profile) -> bool:
@@ -143,7 +144,7 @@ def rater_named_in(columns: Iterable[str]) -> str | None:
 
 
 def _is_certain(one: Profile) -> bool:
-    return not re.fullmatch(r"(users?|sources?|who|models?|username).*", one.key)
+    return not re.fullmatch(r"(users?|sources?|who|models?|username|e-?mail).*", one.key)
 
 
 def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | None:

@@ -15,10 +15,13 @@ from core.formats.shared.answers import (
     LABEL_KEYS,
     MAX_SEATS,
     SOURCE_KEYS,
+    key_among,
+    label_in,
     loaded,
     one_by_one,
     parts_of,
 )
+from core.formats.shared.cells import parse_names
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 WHO = (
@@ -53,7 +56,7 @@ ANSWER_NAMES = (
 )
 PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
 STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
-_SURELY_SOURCES = {*SOURCE_KEYS} - {"name", "id", "source", "by"}
+_SURELY_SOURCES = tuple(k for k in SOURCE_KEYS if k not in ("name", "id", "source", "by"))
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
 TOTAL = re.compile(
     rf"count|total|n|(n|num|number)[ _](of[ _])?({WHO}|votes|annotations)"
@@ -164,10 +167,9 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         return None
     parts = [part for cell in cells for part in cell if part is not None]
     if parts and all(isinstance(part, dict) for part in parts):
-        keys = [{str(key).casefold() for key in part} for part in parts]
-        if all("name" in one and not one & _SURELY_SOURCES for one in keys):
+        if not any(key_among(part, _SURELY_SOURCES) for part in parts) and _are_sets(cells):
             return None  # labels as objects, with their names
-        return "objects" if all(one & {*LABEL_KEYS} for one in keys) else None
+        return "objects" if all(label_in(part) is not None for part in parts) else None
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
         return "lists" if all(isinstance(name, str | int) for name in flat) else None
@@ -178,6 +180,16 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
         return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
     return None
+
+
+def _are_sets(cells: Sequence[Any]) -> bool:
+    """Whether lists of objects seldom name a label twice, as the answers of several people do."""
+    try:
+        each = [parse_names(cell, None) for cell in cells]
+    except ValueError:
+        return False
+    again = sum(len(set(names)) < len(names) for names in each)
+    return again < MIN_REPEATED * len(each)
 
 
 def _are_class_numbers(one: Profile) -> bool:
@@ -195,7 +207,7 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
     are_people = all(PERSON.fullmatch(key) for key in keys)
     if not values or not (is_named or are_people):
         return None
-    if {*LABEL_KEYS} & {key.casefold() for key in keys} and _are_objects(cells):
+    if key_among(dict.fromkeys(keys), LABEL_KEYS) is not None and _are_objects(cells):
         return "objects"
     if all(type(value) in (int, float) for value in values) and not are_people:
         whole = all(0 <= value < inf and value == int(value) for value in values if value == value)
@@ -208,7 +220,7 @@ def _are_objects(cells: Sequence[dict[str, Any]]) -> bool:
     """Whether every object has a list of labels, and another list as long."""
     for cell in cells:
         each = one_by_one(cell)
-        if not each or len(each[0]) < 2 or not {*LABEL_KEYS} & {str(k).casefold() for k in each[0]}:
+        if not each or len(each[0]) < 2 or key_among(each[0], LABEL_KEYS) is None:
             return False
     return True
 
@@ -241,11 +253,6 @@ def _inner_delimiter(one: Profile, shape: str) -> str | None:
         elif isinstance(cell, dict):
             parts = list(cell.values())
         else:
-            parts = [
-                p.get(next((k for k in p if str(k).casefold() in LABEL_KEYS), ""), None)
-                if isinstance(p, dict)
-                else p
-                for p in (cell or [])
-            ]
+            parts = [label_in(p) if isinstance(p, dict) else p for p in (cell or [])]
         texts += [part for part in parts if isinstance(part, str)]
     return delimiter_of(Profile("", "text", texts))[0] if texts else ","

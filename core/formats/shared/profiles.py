@@ -31,7 +31,8 @@ PICTURE = re.compile(r"^data:image/|\.(jpe?g|png|gif|webp|bmp|tiff?)(\?.*)?$", r
 
 NOT_A_FEATURE = re.compile(
     r"(.*[ _.-])?(id|ids|uid|uuid|guid|hash|md5|sha1|sha256|url|date|datetime|timestamp"
-    r"|idx|index|row|golden)|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
+    r"|idx|index|row|golden)|.+[ _.-](number|nr|no)\.?"
+    r"|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
 )
 CAMEL_ID = re.compile(r".*[a-z](Id|ID|Date|Timestamp)")
 COUNT_OF_PEOPLE = re.compile(r"(.*[ _])?(annotator|rater|worker|vote)s?[ _]?count|n_annotators")

@@ -1,9 +1,22 @@
 """What a person is asked about the rows of a table: findings that begin with `what is one row?`."""
 
+import re
+from typing import TYPE_CHECKING
+
 from core.formats.shared.findings import Findings
+from core.formats.shared.folding import is_folded
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
 from core.formats.shared.people import ambiguous_grid, rater_named_in
 from core.formats.shared.profiles import STATED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NUMBER_OF_ITEM = re.compile(
+    r"_?(item|task|unit|comment|tweet|post|text|doc|document|sentence|question|example|sample|image"
+    r"|img|picture|file|clip|record|instance|subject|hit)[ _]?(id|nr|no|number|key|idx)",
+    re.IGNORECASE,
+)
 
 
 def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
@@ -40,3 +53,21 @@ def _ask_whose(mapping: ColumnMapping, findings: Findings) -> None:
         )
         fix = f"If a row is one person's view, say so (--row view --source {rater}), and which "
         findings.add(rule, fix + "column names the item (id in a mapping).")
+
+
+def ask_about_repeats(
+    mapping: ColumnMapping, display: "pd.DataFrame | None", findings: Findings
+) -> None:
+    """Ask where a column that is called an item's number has one several times, with one text."""
+    is_asked = mapping.row == "item" and mapping.reasons.get("row") != STATED
+    if not is_asked or mapping.id is not None or display is None or is_folded(mapping):
+        return
+    for name in filter(NUMBER_OF_ITEM.fullmatch, map(str.strip, map(str, display.columns))):
+        if name not in display or not 1 < display[name].astype(str).nunique() < len(display):
+            continue
+        text = None if mapping.text is None else display.groupby(name)[mapping.text].nunique()
+        if text is None or text.max() == 1:
+            rule = f"what is one row? {name!r} has the same in several rows: a row is an item"
+            fix = "If a row is one person's view of an item, say so (--row view), and that this "
+            findings.add(rule, fix + f"column names the item (id={name!r} in a mapping).")
+            return

@@ -34,7 +34,7 @@ from core.formats.shared.mapping import (
 from core.formats.shared.profiles import ID_NAMES, TRUTH_NAMES, Profile
 from core.formats.shared.tabular import truth_names
 
-ANSWERS = "annotations"  # the column with who said what, where rows are items
+ANSWERS = ("annotations", "answers", "votes")  # who said what, where rows are items: the first free
 CHUNK_CELLS = 4_000_000
 CONFIDENCE_DECIMALS = 4
 
@@ -109,8 +109,9 @@ def default_mapping(dataset: CandidateDataset) -> ColumnMapping:
     features = tuple(prefix + name for name in dataset.feature_names if dataset.has_features)
     labels = tuple("label_" + name for name in dataset.label_names)
     layout: dict[str, Any] = {}
-    if dataset.votes is not None and ANSWERS not in shown:
-        labels, layout = (ANSWERS,), {"layout": "answers", "answers": "by_source", "no_label": ()}
+    free = [name for name in ANSWERS if name not in shown]
+    if dataset.votes is not None and free:
+        labels, layout = (free[0],), {"layout": "answers", "answers": "by_source", "no_label": ()}
         layout["label_names"] = tuple(dataset.label_names)
     truth = () if dataset.truth is None else tuple("truth_" + name for name in dataset.label_names)
     id_column = "plain_id" if "id" in shown else "id"

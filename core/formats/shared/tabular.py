@@ -47,7 +47,7 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.questions import ask_what_a_row_is
+from core.formats.shared.questions import ask_about_repeats, ask_what_a_row_is
 from core.formats.shared.text_features import word_features
 
 NO_FEATURES = Problem(
@@ -159,6 +159,7 @@ class _Arrays:
             refuse("a table needs rows below its header", "Add instances.", value="no rows")
         table = concatenated(self.rest)
         ids, display = self._ids(table), _display(table, self.mapping.display)
+        ask_about_repeats(self.mapping, display, self.findings)
         label_names, candidates, votes = self._candidates(table, folded)
         truth = self._truth(table, label_names)
         features, feature_names = self._features(table)
@@ -201,6 +202,10 @@ class _Arrays:
 
     def _flags(self, column: pa.Array, name: str) -> Flags:
         """Return 0/1 for a column of labels; anything but 0/1, -1/1 or true/false is told."""
+        is_tick = self.mapping.label_style == "tick" and name in self.mapping.labels
+        if is_tick:
+            texts = column.cast(pa.string()).fill_null("")
+            return np.asarray(pc.not_equal(pc.utf8_trim_whitespace(texts), ""))
         if column.null_count and name not in self.blank:
             self.blank.add(name)
             rule = "a label has empty cells; they count as not offered"

@@ -17,12 +17,17 @@ UNFIT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def load_xml(path: Path) -> Any:
     """Return the root element of a file; refuse entities (they can grow without end)."""
+    return parse_xml(path.read_bytes(), path.name)
+
+
+def parse_xml(content: bytes, name: str) -> Any:
+    """Return the root element of a file's content."""
     try:
-        return defusedxml.ElementTree.fromstring(path.read_bytes())
+        return defusedxml.ElementTree.fromstring(content)
     except DefusedXmlException as error:
-        refuse("XML with entities is refused", "Write plain XML.", column=path.name, value=error)
+        refuse("XML with entities is refused", "Write plain XML.", column=name, value=error)
     except (ParseError, ValueError, LookupError) as error:
-        refuse(f"{path.name} must be XML: {error}", "Write it again.")
+        refuse(f"{name} must be XML: {error}", "Write it again.")
 
 
 def attributes_named(root: Any, tag: str, attribute: str) -> list[str | None]:

@@ -10,7 +10,7 @@ from plain_app.services import data
 
 TYPES = (
     *("csv", "tsv", "txt", "parquet", "json", "jsonl", "ndjson", "arff", "mat", "npz"),
-    *("svm", "libsvm", "svmlight", "zip", "gz"),
+    *("npy", "svm", "libsvm", "svmlight", "xml", "ft", "manifest", "tab", "zip", "gz"),
 )
 MAX_UPLOAD_MB = 200
 PATH = "data.path"

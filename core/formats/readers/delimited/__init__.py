@@ -223,8 +223,8 @@ def _feature_type(seen: pa.DataType) -> pa.DataType:
 
 
 def _flag_type(seen: pa.DataType) -> pa.DataType:
-    if pa.types.is_boolean(seen):
-        return pa.bool_()
+    if pa.types.is_boolean(seen) or pa.types.is_string(seen):
+        return seen  # text that is to be made sense of
     return pa.float32() if pa.types.is_floating(seen) else pa.int8()
 
 

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from core.formats.shared.findings import Findings
@@ -103,6 +103,47 @@ def decoded_head(head: bytes) -> str:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError:
         return head.decode("latin-1")
+
+
+# ------------------------------------------------------------ remarks, and spaces before quotes
+
+
+@contextmanager
+def without_remarks(text: Text) -> Iterator[Text]:
+    """Give the text without remarks before the table, which begin with #, and spaces before quotes.
+
+    The last remark is the header where it has as many cells as a row.
+    """
+    with text.path.open(encoding="utf-8-sig", newline="") as file:
+        lines = file.read(SAMPLE).splitlines()
+    remarks = list(takewhile(lambda line: line.startswith("#"), lines))
+    is_spaced = any(', "' in line for line in lines) and not any(',"' in line for line in lines)
+    if not remarks and not is_spaced:
+        yield text
+        return
+    first = "".join(lines[len(remarks) : len(remarks) + 1])
+    between = max(",;\t|", key=lambda one: _n_cells(first, one))
+    if remarks and _n_cells(remarks[0], between) == _n_cells(first, between):
+        remarks = []  # then it is the header, or a row
+    is_spaced = is_spaced and between == ","
+    if not remarks and not is_spaced:
+        yield text
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, text.path.name)
+        with (
+            text.path.open(encoding="utf-8-sig", newline="") as old,
+            copy.open("w", encoding="utf-8", newline="") as new,
+        ):
+            has_names = bool(remarks) and _n_cells(remarks[-1], between) == _n_cells(first, between)
+            rows = chain([remarks[-1][1:]] if has_names else [], islice(old, len(remarks), None))
+            given = csv.reader(rows, delimiter=between, skipinitialspace=is_spaced)
+            csv.writer(new, delimiter=between, lineterminator="\n").writerows(given)
+        yield _scan(copy)
+
+
+def _n_cells(line: str, separator: str) -> int:
+    return len(next(csv.reader([line], delimiter=separator, skipinitialspace=True), []))
 
 
 # ------------------------------------------------------------------------ rows of unequal length

@@ -14,6 +14,7 @@ from core.data.dataset import CandidateDataset
 from core.formats.shared.copying import Copied, batches_of, by_instance, column_names
 from core.formats.shared.list_features import is_number
 from core.formats.shared.mapping import ColumnMapping, Resolution
+from core.formats.shared.original import names_are_beside
 from core.formats.shared.text import with_points
 
 FORMULA = r"\A'*[=+\-@\t\r]"
@@ -122,7 +123,7 @@ def copied_rows(
     end = "\r\n" if header.endswith("\r\n") else "\n"
     names = pa.array([column.name for column in copy.outcome], pa.string())
     added = _quoted(names, separator, escape=escape).to_pylist()
-    if not header and added:  # columns without names cannot be told apart from what is added
+    if not header and (added or names_are_beside(dataset)):  # what is beside it names columns too
         header = separator.join(copy.names)
     if header:
         yield (separator.join([header.rstrip("\r\n"), *added]) + end).encode()

@@ -19,10 +19,13 @@ from core.data.dataset import CandidateDataset
 from core.failpoints import failpoint
 from core.formats.readers.json_tables.nesting import (
     are_keyed,
+    are_records,
     coco_records,
     flattened,
     is_coco,
     keyed_records,
+    records_in,
+    ungrouped,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
 from core.formats.readers.json_tables.tools import with_label_names
@@ -180,8 +183,9 @@ def _copied_objects(
     if to_lines and copy.mapping.keyed:
         return None  # each object would lose its key
     with copy.original.opened() as path:
-        if source.rows(path, keyed=copy.mapping.keyed) is None:
-            return None
+        rows = source.rows(path, keyed=copy.mapping.keyed)
+        if rows is None or (not source.lines and sum(1 for _ in rows) < dataset.n_instances):
+            return None  # objects are groups of items
     return _extended(source, copy, dataset, resolution)
 
 
@@ -227,21 +231,17 @@ def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
     if isinstance(found, dict) and is_coco(found):
         found = coco_records(found)
     if isinstance(found, dict):
-        lists = [value for value in found.values() if _are_records(value)]
-        if len(lists) == 1 and not (len(found) > 1 and are_keyed(found)):
-            found = lists[0]
+        records = None if len(found) > 1 and are_keyed(found) else records_in(found)
+        if records is not None:
+            found = records
         elif are_keyed(found):
             key, found = keyed_records(found)
         else:
             return _column_table(found), None
-    if not _are_records(found):
+    if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'
         refuse("JSON must be a list of objects, objects by id, or an object of columns", fix)
-    return _table(_chunks(found)), key
-
-
-def _are_records(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    return _table(_chunks(ungrouped(found))), key
 
 
 def _column_table(found: Mapping[str, Any]) -> pa.Table:
@@ -305,7 +305,9 @@ def _array(values: Sequence[Any]) -> pa.Array:
             _collect_fields(value, fields)
     if len(fields) <= MAX_FIELDS:  # each would become a column as long as the table
         with suppress(pa.ArrowException, OverflowError, UnicodeError):  # values of many kinds
-            return pa.array(values)
+            array = pa.array(values)
+            if not (pa.types.is_struct(array.type) and array.type.num_fields == 0):
+                return array  # {} alone has no place in Parquet
     return pa.array([_text(value) for value in values], pa.string())
 
 

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
+from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
 from core.formats.shared.people_cells import ANSWER_NAMES
 
 KEY = "id"
 MAX_GROUP = 50  # keys of an object that becomes columns
 SAMPLE = 200
 DEPTH = 3
+LONGER = 3  # times as many objects as in any other list of a document
 
 Record = Mapping[str, Any]
 
@@ -49,31 +51,84 @@ def keyed_records(document: Mapping[str, Any]) -> tuple[str, list[Record]]:
     ]
 
 
-COCO = ("images", "annotations", "categories")
+COCO = ("images", "annotations")
+IMAGE_KEYS = ("image_id", "imageId")
+CLASS_KEYS = ("category_id", "labelId", "label_id", "label", "labels", "category")
 
 
 def is_coco(document: Mapping[str, Any]) -> bool:
-    """Whether a document lists images, annotations of them, and categories, as COCO has it."""
-    lists = (document.get(name) for name in COCO)
+    """Whether a document lists images and annotations of them, as COCO has it."""
+    lists = [document.get(name) for name in COCO]
     if not all(isinstance(one, list) and one for one in lists):
         return False
-    members = chain.from_iterable(document[name] for name in COCO)
-    return all(isinstance(one, dict) and _has_plain_ids(one) for one in members)
+    given = [name for name in (*COCO, "categories") if isinstance(document.get(name), list)]
+    members = chain.from_iterable(document[name] for name in given)
+    if not all(isinstance(one, dict) and _has_plain_ids(one) for one in members):
+        return False
+    first = document["annotations"][0]
+    return any(key in first for key in IMAGE_KEYS) and any(key in first for key in CLASS_KEYS)
 
 
 def _has_plain_ids(one: Mapping[str, Any]) -> bool:
-    ids = (one.get(key) for key in ("id", "image_id", "category_id"))
+    ids = (one.get(key) for key in ("id", *IMAGE_KEYS))
     return not any(isinstance(value, list | dict) for value in ids)
 
 
 def coco_records(document: Mapping[str, Any]) -> list[Record]:
     """Return the images, each with the names of the categories that are annotated in it."""
-    names = {one.get("id"): str(one.get("name")) for one in document["categories"]}
-    found: dict[Any, set[str]] = {one.get("id"): set() for one in document["images"]}
+    names = {one.get("id"): str(one.get("name")) for one in document.get("categories") or ()}
+    found: dict[Any, set[str]] = {_image_of(one, ("id",)): set() for one in document["images"]}
     for one in document["annotations"]:
-        if one.get("image_id") in found and one.get("category_id") in names:
-            found[one["image_id"]].add(names[one["category_id"]])
-    return [{**one, "labels": sorted(found[one.get("id")])} for one in document["images"]]
+        said = next((one[key] for key in CLASS_KEYS if key in one), None)
+        image, classes = _image_of(one), said if isinstance(said, list) else [said]
+        plain = [name for name in classes if isinstance(name, str | int)]
+        if image in found:
+            known = [names.get(name) for name in plain] if names else list(map(str, plain))
+            found[image].update(name for name in known if name is not None)
+    return [{**one, "labels": sorted(found[_image_of(one, ("id",))])} for one in document["images"]]
+
+
+def _image_of(one: Mapping[str, Any], before: Sequence[str] = ()) -> Any:
+    return next((one[key] for key in (*before, *IMAGE_KEYS) if key in one), None)
+
+
+def records_in(document: Mapping[str, Any]) -> list[Record] | None:
+    """Return the one list of objects in a document, or the one that is far longer than others."""
+    lists = [value for value in document.values() if are_records(value)]
+    lists.sort(key=len)
+    if not lists or (len(lists) > 1 and len(lists[-1]) < LONGER * len(lists[-2])):
+        return None
+    return list(lists[-1])
+
+
+def are_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+
+
+def ungrouped(records: Sequence[Record]) -> Sequence[Record]:
+    """Return the items of groups such as `{"Corpus": "a", "Tweets": [{…}, …]}`.
+
+    An item says itself what it is about and holds a list of answers; an answer holds none.
+    """
+    some = records[:SAMPLE]
+    groups = {key for one in some for key, value in one.items() if are_records(value)}
+    if len(groups) != 1:
+        return records
+    (group,) = groups
+    held = [one[group] for one in some if are_records(one.get(group))]
+    items = [item for value in held for item in value[:SAMPLE]]
+    if len(held) < len(some) or len(items) < LONGER * len(held):
+        return records
+    inner = [key for key in items[0] if all(are_records(item.get(key)) for item in items[:5])]
+    has_people = any(key_among(item, SOURCE_KEYS[:-5]) is not None for item in items)
+    if not inner or has_people:
+        return records
+    return [
+        {**{key: value for key, value in one.items() if key != group}, **item}
+        for one in records
+        for item in one[group]
+        if isinstance(item, dict)
+    ]
 
 
 def flattened(records: Sequence[Record], depth: int = DEPTH) -> Sequence[Record]:
@@ -91,10 +146,11 @@ def _groups(records: Sequence[Record]) -> Iterator[str]:
     if not nested:
         return
     for name in dict.fromkeys(chain.from_iterable(some)):
-        if name not in nested or str(name).rpartition(".")[2].casefold() in ANSWER_NAMES:
-            continue
         held = [record[name] for record in some if record.get(name) is not None]
-        if not held or not all(isinstance(value, dict) for value in held):
+        if name not in nested or not all(isinstance(value, dict) for value in held):
+            continue
+        is_named = str(name).rpartition(".")[2].casefold() in ANSWER_NAMES
+        if is_named and not all(_is_about_one(value) for value in held):
             continue
         keys = dict.fromkeys(chain.from_iterable(held))
         taken = [f"{name}.{key}" for key in keys]
@@ -102,6 +158,18 @@ def _groups(records: Sequence[Record]) -> Iterator[str]:
         is_choice = list(keys) == ["choices"]
         if 0 < len(keys) <= MAX_GROUP and same and not is_choice and not {*some[0]} & {*taken}:
             yield name
+
+
+def _is_about_one(value: Record) -> bool:
+    """Whether an object called answers is none of several people: labels and a remark.
+
+    Or the answers to each question, which are lists of objects.
+    """
+    if value and all(are_records(one) for one in value.values()):
+        return True
+    n_lists = sum(isinstance(one, list) for one in value.values())
+    is_labelled = key_among(value, LABEL_KEYS) is not None and key_among(value, SOURCE_KEYS) is None
+    return is_labelled and n_lists < 2
 
 
 def _members(record: Record, groups: set[str]) -> Iterator[tuple[str, Any]]:

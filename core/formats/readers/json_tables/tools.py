@@ -1,7 +1,8 @@
 """Records as labelling tools write them: names in place of the numbers that they give to labels.
 
 Prodigy lists its options in every record; SageMaker Ground Truth maps classes in a job's metadata.
-A task that was ignored was not answered: its labels are null.
+A task that was ignored was not answered: its labels are null. Labelbox has a project's labels deep
+inside: they become a list of answers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,8 @@ def with_label_names(records: Sequence[Record]) -> Sequence[Record]:
     first = records[0] if records else {}
     if isinstance(first.get("accept"), list) and isinstance(first.get("options"), list):
         return [_chosen(record) for record in records]
+    if isinstance(first.get("data_row"), Mapping) and isinstance(first.get("projects"), Mapping):
+        return [_of_projects(record) for record in records]
     jobs = [
         name.removesuffix(METADATA)
         for name, about in first.items()
@@ -40,6 +43,39 @@ def _chosen(record: Record) -> Record:
         if isinstance(one, Mapping) and "text" in one
     }
     return {**record, "accept": [names.get(str(one), str(one)) for one in chosen]}
+
+
+def _of_projects(record: Record) -> Record:
+    """Return Labelbox's data row with who chose what in its projects."""
+    projects = record.get("projects")
+    about = list(projects.values()) if isinstance(projects, Mapping) else []
+    answers = [
+        {"created_by": _within(label, "label_details", "created_by"), "labels": _ticked(label)}
+        for project in about
+        for label in _listed(project, "labels")
+    ]
+    rest = {key: value for key, value in record.items() if key != "projects"}
+    return {**rest, "annotations": answers}
+
+
+def _ticked(label: Any) -> list[str]:
+    """Return the names that were chosen in a label of Labelbox, and of what was marked."""
+    found = [_within(one, "name") for one in _listed(_within(label, "annotations"), "objects")]
+    for question in _listed(_within(label, "annotations"), "classifications"):
+        answers = [*_listed(question, "checklist_answers"), _within(question, "radio_answer")]
+        found += [_within(answer, "name") for answer in answers]
+    return [str(name) for name in found if name is not None]
+
+
+def _within(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _listed(value: Any, key: str) -> list[Any]:
+    found = _within(value, key)
+    return found if isinstance(found, list) else []
 
 
 def _is_job(about: Mapping[str, Any]) -> bool:

@@ -1,0 +1,77 @@
+"""Labels one by one: a row per item and label, perhaps with a value and who said it."""
+
+from core.formats.shared.guessing_features import TEXT_NAMES
+from core.formats.shared.guessing_flags import allows_layout
+from core.formats.shared.people import ITEM, take_item
+from core.formats.shared.profiles import Profile, Roles
+
+VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
+PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
+IGNORED = ("ignore",)
+LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
+
+
+def long_labels(roles: Roles) -> bool:
+    label = roles.named(LONG_NAMES, "text", "number", "binary", "empty")
+    if label is None or not allows_layout(roles, "long"):
+        return False
+    accepted = _accepted(roles)
+    value = accepted or roles.named(VALUE_NAMES, "binary", "number", "text") or _probability(roles)
+    id_column = roles.column_of("id") or _repeated_item(roles, label, value)
+    if accepted is not None and id_column is None:
+        id_column = roles.named(("_input_hash", *TEXT_NAMES))
+    if id_column is None:
+        return False
+    if roles.fields.get("row") == "view":
+        return _long_views(roles, label)
+    repeats = 1 - len(set(map(str, id_column.values))) / max(1, len(id_column.values))
+    if value is None and (label.key in ("labels", "class", "tag") or repeats < 0.2):
+        return False
+    if value is not None and accepted is None and repeats == 0 and len(roles.profiles) > 3:
+        return False
+    take_item(roles, id_column, f"labels of one item share {id_column.name!r}")
+    if value is not None and value.is_probability:
+        roles.set("label_style", "probability")
+    columns = [label.name] if value is None else [label.name, value.name]
+    why = "ids repeat" if value is None else f"there is a column {value.name!r} beside it"
+    roles.take("labels", columns, f"{label.name!r} names one label per row: {why}", layout="long")
+    return True
+
+
+def _probability(roles: Roles) -> Profile | None:
+    found = roles.named(PROBABILITY_NAMES, "binary", "number")
+    fits = found is not None and (found.kind == "binary" or found.is_probability)
+    return found if fits else None
+
+
+def _accepted(roles: Roles) -> Profile | None:
+    """Return Prodigy's column of accept, reject and ignore, which is no answer."""
+    found = roles.named(["answer"], "text")
+    if found is None or not {"accept"} <= {*found.values} <= {"accept", "reject", *IGNORED}:
+        return None
+    roles.set("not_asked", IGNORED)
+    return found
+
+
+def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profile | None:
+    """Return the column that names an item again for each of its labels, where each has a value."""
+    if value is None:
+        return None
+    for one in roles.free.values():
+        is_item = ITEM.fullmatch(one.last_key) and one.name not in (label.name, value.name)
+        if is_item and not one.distinct:
+            pairs = list(zip(roles.cells(one.name), roles.cells(label.name), strict=True))
+            return one if len(set(pairs)) == len(pairs) else None
+    return None
+
+
+def _long_views(roles: Roles, label: Profile) -> bool:
+    """A row per item, rater and label, with the rater's yes or no."""
+    value = _accepted(roles) or roles.named(VALUE_NAMES, "binary") or _probability(roles)
+    if value is None:
+        return False
+    if value.is_probability:
+        roles.set("label_style", "probability")
+    why = f"{value.name!r} tells what each view says of the label in {label.name!r}"
+    roles.take("labels", [label.name, value.name], why, layout="long")
+    return True
