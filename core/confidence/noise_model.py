@@ -10,7 +10,7 @@ A candidate can be false in two ways, and the odds add up: P(true) = 1 / (1 + o_
    `core.confidence.readings` weighs what is possible.
 
 Last, *kinds*: a label that is never offered without another is a kind of it, and the other is true
-whenever one of its kinds is: it is at least as likely as that.
+whenever one of its kinds is: it is at least as likely as that, in every reading and in their mean.
 """
 
 from dataclasses import dataclass, replace
@@ -74,8 +74,9 @@ class Noise:
 
     def evidence(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Evidence:
         """Return what the candidates of these rows show; they may be a few of all."""
-        assert self.curve is not None
         candidates = Candidates.of(Y)
+        if self.curve is None:
+            return Evidence(np.zeros((1, 0)), np.zeros(0))
         (rows, labels), size = candidates.cells, candidates.size
         said = candidates.values(Y_hat).astype(np.float64)
         u = self.curve.score(said, labels)
@@ -92,7 +93,7 @@ class Noise:
                 odds[:] = (1 - c) / c
         unusual = logit(said) - logit(self.predicted)[labels] - np.log(size[rows])
         order = _OF_LABEL * logit(self.frequency)[labels] + _OF_CELL * unusual
-        return Evidence(chance, np.asarray(order))
+        return _with_kinds(Evidence(chance, np.asarray(order)), candidates, self.kinds)
 
     def confidences(
         self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0, *, targets: bool = False
@@ -112,9 +113,16 @@ class Noise:
     ) -> Floats:
         """Return `confidences` of the candidates alone, in row-major order."""
         candidates = Candidates.of(Y)
-        if self.readings is None or not candidates.size.any():
-            return np.zeros(len(candidates.cells[0]))
-        evidence = self.evidence(candidates, Z, Y_hat, eta)
+        if not candidates.size.any():
+            return np.zeros(0)
+        return self.weighed(candidates, self.evidence(candidates, Z, Y_hat, eta), targets=targets)
+
+    def weighed(
+        self, candidates: Candidates, evidence: Evidence, *, targets: bool = False
+    ) -> Floats:
+        """Return `of_cells` of candidates by what they show."""
+        if self.readings is None:
+            return np.zeros(len(evidence.order))
         if targets:
             p = self.readings.likely(*evidence)
             return self.coherent(candidates, p, p > 0.5)[0]
@@ -153,6 +161,25 @@ def _by_chance(
         p, n_labels = true(u, labels), len(frequency)
         out.append((true, FalseCounts.fit(p, size, n_labels, float(e), bounds)))
     return tuple(out)
+
+
+def _with_kinds(evidence: Evidence, candidates: Candidates, kinds: Kinds) -> Evidence:
+    """Return what candidates show, those that have kinds no less than these together.
+
+    After thirty answers mirflickr-5000, the one set here with kinds, gains .004 of F1 by it.
+    """
+    if not kinds:
+        return evidence
+    offered, (chance, order) = candidates.offered, evidence
+    x, of_kinds = np.full((2, *offered.shape), -np.inf)
+    odds = np.full((len(chance), *offered.shape), np.inf)
+    x[candidates.cells], odds[:, *candidates.cells] = order, chance
+    for j, whole in kinds:
+        x[:, j] = np.maximum(x[:, j], of_kinds[:, j])
+        of_kinds[:, whole] = np.logaddexp(of_kinds[:, whole], x[:, j])
+        odds[:, :, whole] = np.minimum(odds[:, :, whole], odds[:, :, j])
+    x = np.maximum(x, of_kinds)
+    return Evidence(np.asarray(odds[:, *candidates.cells]), x[candidates.cells])
 
 
 def _coherent(p: Floats, kinds: Kinds) -> Floats:

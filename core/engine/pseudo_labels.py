@@ -15,7 +15,7 @@ from torch import Tensor
 from core.cluster.executors import Executor
 from core.confidence.candidates import Candidates, Seen
 from core.confidence.level import Level
-from core.confidence.noise_model import Noise
+from core.confidence.noise_model import Evidence, Noise
 from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
@@ -74,7 +74,7 @@ class PseudoLabels:
         rows, labels = self._candidates.cells
         self._at = torch.as_tensor(rows * dataset.n_labels + labels, device=self._device)
         self.level, self.level_is_due = Level(), False  # until predictions are worth it
-        self._fitted: tuple[Tensor, Level, bool, Noise] | None = None
+        self._fitted: tuple[Tensor, Level, bool, Noise, Evidence] | None = None
         self._looked_at: tuple[Tensor, Seen, Seen | None] | None = None
         self._sources = source_model(dataset.votes, held_out=config.members > 1)
 
@@ -158,8 +158,11 @@ class PseudoLabels:
         of = (level, whole)
         if self._fitted is None or self._fitted[0] is not Y_hat or self._fitted[1:3] != of:
             # Kept, for new targets and the end of a run ask again about an epoch's predictions.
-            self._fitted = Y_hat, level, whole, Noise.fit(Y, seen, level, floors=whole)
-        found = self._fitted[3].of_cells(Y, Z, seen, self._config.eta, targets=targets)
+            noise = Noise.fit(Y, seen, level, floors=whole)
+            evidence = noise.evidence(Y, Z, seen, self._config.eta)
+            self._fitted = Y_hat, level, whole, noise, evidence
+        noise, evidence = self._fitted[3:]
+        found = noise.weighed(Y, evidence, targets=targets)
         return torch.as_tensor(found, dtype=torch.float32), numbers
 
     def _by_sources(

@@ -189,7 +189,8 @@ class PlainTrainer:
                 break
             yield event
         self._propagation.level_is_due |= self._epoch <= self._renewals[0]
-        self._confidence = self._propagation.calibrated(self._Y_hat)
+        if config.members == 1 or self._epoch < config.epochs:  # the last epoch's are those
+            self._confidence = self._propagation.calibrated(self._Y_hat)
         yield RunEnded(
             state="finished" if self._epoch == config.epochs or self._is_done else "stopped",
             epochs=self._epoch,

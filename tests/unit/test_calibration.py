@@ -235,6 +235,22 @@ def test_a_label_is_kept_where_one_of_its_kinds_is():
     assert not keeps[:, 2:].any()
 
 
+def test_a_label_shows_no_less_than_its_kinds_together():
+    _, candidates, _ = world(n=2000)
+    candidates = with_whole(candidates).astype(np.uint8)
+    noise, predictions = Noise.fit(candidates, candidates), np.where(candidates, 0.6, 0.02)
+    predictions[:, 0] = 0.1
+    chance, order = noise.evidence(candidates, None, predictions)
+    x, odds = np.full(candidates.shape, -np.inf), np.full(candidates.shape, np.inf)
+    offered = Candidates.of(candidates).cells
+    x[offered], odds[offered] = order, chance[0]
+    some = candidates[:, 0] > 0
+    together = np.logaddexp(x[some, 1], x[some, 2])
+    assert (x[some, 0] >= together).all()
+    assert (x[some, 0] == together).any()
+    assert (odds[some, 0] <= odds[some, 1:3].min(axis=1)).all()
+
+
 def test_labels_offered_together_by_chance_or_always_are_no_kinds():
     _, candidates, _ = world(n=2000)
     assert Noise.fit(candidates, candidates).kinds == ()
