@@ -66,22 +66,31 @@ class PMLNI(CandidateEstimator):
         found = _Found(np.zeros_like(AQ), np.zeros_like(AQ), np.zeros_like(AQ))
         if state:
             found = _Found(*(state[name] for name in "UVG"), *map(float, state["at"]))
+        self._UQ, self._Q, self._V = found.U, Q, found.V
         while found.n < self.max_iter and not found.is_done:
             found = self._solve(found, AQ, S, Q)
-            self._U, self._V = found.U @ Q.T, found.V
+            self._UQ, self._V = found.U, found.V
             yield Step(
-                lambda: np.asarray(Phi @ self._U.T),
+                lambda: np.asarray(Phi @ self._classifier.T),
                 lambda: self._objective(Phi, Y),
                 found.arrays,
             )
+        self._UQ, self._Q = self._classifier, None  # Q is large
+
+    @property
+    def _classifier(self) -> Matrix:
+        """U, (L, d + 1); made of UQ when it is asked for: with many features as much
+        work as ten iterations."""
+        return self._UQ if self._Q is None else np.asarray(self._UQ @ self._Q.T)
 
     def _scores(self, X: Any) -> Matrix:
-        return np.asarray(with_one(X) @ self._U.T)
+        return np.asarray(with_one(X) @ self._classifier.T)
 
     def _objective(self, Phi: Any, Y: Matrix) -> float:
-        W = self._U + self._V
+        U = self._classifier
+        W = U + self._V
         rest = float(((Y - Phi @ W.T) ** 2).sum()) + self.lam * float((W**2).sum())
-        low_rank = float(np.linalg.norm(self._U, "nuc"))
+        low_rank = float(np.linalg.norm(U, "nuc"))
         return rest / 2 + self.beta * low_rank + self.gamma * float(np.abs(self._V).sum())
 
     def _solve(self, found: "_Found", AQ: Matrix, S: Matrix, Q: Matrix) -> "_Found":

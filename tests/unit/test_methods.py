@@ -47,7 +47,7 @@ def test_pml_ni_takes_the_published_steps(beta, gamma):
     X, Y = small()
     model = PMLNI(lam=2.0, beta=beta, gamma=gamma, scale="none").fit(X, Y)
     U, V, _ = oracle.pml_ni(X, Y, 2.0, beta, gamma, 500)
-    np.testing.assert_allclose(model._U, U, atol=1e-5)
+    np.testing.assert_allclose(model._classifier, U, atol=1e-5)
     np.testing.assert_allclose(model._V, V, atol=1e-5)
     assert V.any() == (gamma < beta or beta == 0)
 
@@ -57,9 +57,9 @@ def test_pml_ni_without_penalties_is_ridge_regression_and_its_rank_falls_with_be
     Phi = np.hstack([X, np.ones((len(X), 1))])
     ridge = np.linalg.solve(Phi.T @ Phi + 2 * np.eye(8), Phi.T @ Y)
     free = PMLNI(lam=2.0, beta=0, gamma=1e6, scale="none").fit(X, Y)
-    np.testing.assert_allclose(free._U.T, ridge, atol=1e-4)
+    np.testing.assert_allclose(free._classifier.T, ridge, atol=1e-4)
     ranks = [
-        np.linalg.matrix_rank(PMLNI(beta=beta, gamma=beta).fit(X, Y)._U, 1e-6)
+        np.linalg.matrix_rank(PMLNI(beta=beta, gamma=beta).fit(X, Y)._classifier, 1e-6)
         for beta in (0.1, 3, 10, 100)
     ]
     assert ranks == sorted(ranks, reverse=True)
