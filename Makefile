@@ -5,16 +5,20 @@ BIN := $(VENV)/bin
 
 .PHONY: app test lint quick javascript coverage hammer fuzz clients s3-server compiled clean
 
+# A third of their time tests wait, for browsers, servers and processes: three workers for two cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(-(-3 * os.cpu_count() // 2))')
+SIDE_BY_SIDE := -n $(WORKERS) --dist worksteal
+
 app: compiled
 	$(BIN)/plain demo
 
 test: lint javascript
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
 
 # While one works: lint, types, and unit tests that need no browser, server, process or training.
 SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench|umap_layout
 quick: lint javascript
-	$(BIN)/python -m pytest -n auto --dist worksteal tests/test_docs.py \
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/test_docs.py \
 		$$(grep -LE '$(SLOW)' tests/unit/test_*.py)
 
 lint: compiled
@@ -35,7 +39,7 @@ node_modules/.installed: package.json package-lock.json
 
 # How much of the program the tests without a browser run, processes they start left out.
 coverage: compiled
-	$(BIN)/python -m pytest -n auto --dist worksteal --cov=core --cov=plain_app \
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --cov=core --cov=plain_app \
 		--cov-report=term:skip-covered tests/unit tests/ui
 
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.

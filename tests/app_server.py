@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
 from time import monotonic, sleep
@@ -65,6 +66,18 @@ class Server:
     def errors(self) -> str:
         self.log.flush()
         return Path(self.log.name).read_text()
+
+
+@contextlib.contextmanager
+def serving(workspace: Path, *arguments: str) -> Iterator[Server]:
+    """Serve a workspace as long as the context lasts; then its runs end, too."""
+    server = Server(workspace, *arguments).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        server.log.close()
+        end_runs(workspace)
 
 
 def free_port() -> str:

@@ -43,3 +43,23 @@ def point_at(page: Any, canvas: Any, part: float, told: Any) -> None:
         if told.count():
             return
     raise AssertionError(f"the chart never told {told}")
+
+
+FOCUSED = """() => {
+  let one = document.activeElement;
+  while (one?.shadowRoot?.activeElement) one = one.shadowRoot.activeElement;
+  const text = one?.textContent ?? "";
+  return `${one?.tagName} ${text.length < 100 ? text : ""} ${one?.getAttribute("aria-label")}`;
+}"""
+MAX_TABS = 80
+
+
+def tab_to(page: Any, text: str, tag: str = "") -> None:
+    """Press Tab until something with this text or name has the focus."""
+    seen = []
+    for _ in range(MAX_TABS):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(FOCUSED).strip())
+        if seen[-1].startswith(tag) and text in seen[-1]:
+            return
+    raise AssertionError(f"Tab never comes to {text}, but to {seen}")

@@ -20,7 +20,8 @@ class Server:
 
     def __init__(self, folder: Path, user: str | None) -> None:
         self._data, self._log, self._user = folder / "data", folder / "log", user
-        self._options = f"-c listen_addresses='' -k {folder} -c max_connections=60"
+        # Without fsync: what a test stops is the server, never the machine.
+        self._options = f"-c listen_addresses='' -k {folder} -c max_connections=60 -c fsync=off"
         self.address = f"postgresql+psycopg://plain@/{{}}?host={folder}"
 
     def make(self) -> None:

@@ -29,7 +29,6 @@ Cells = npt.NDArray[np.bool_]
 
 ANSWERS, DRAWS = 30, 10
 
-SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 METHODS = ("studio", "network", "cleanlab")
 
 

@@ -21,7 +21,6 @@ from core.bench.data import mixtures
 from core.bench.speed import peak_gb
 from core.engine.config import PlainConfig
 
-SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 FARTHER = (10_000_000, 100_000_000)
 NODES = 8
 STAGES = ("graph", "models", "train", "predict", "propagate", "record", "end")

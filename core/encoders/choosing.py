@@ -4,7 +4,7 @@ Never loads a model: that is done by `load`, when something is encoded.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -155,11 +155,6 @@ def parse_choices(choices: Iterable[str]) -> dict[str, str]:
             raise PlainError("An encoder is chosen as COLUMN=NAME.", f"Got {choice!r}.", hint)
         found[column] = name
     return found
-
-
-def shown_choices(choices: Mapping[str, str]) -> str:
-    """Return what was chosen, in one line."""
-    return ", ".join(f"{column} by {name}" for column, name in choices.items())
 
 
 def _require(one: Offer) -> Offer:

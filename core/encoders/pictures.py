@@ -23,7 +23,6 @@ import numpy as np
 from PIL import Image, ImageOps
 
 KINDS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # Pillow knows others that start programs
-ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 MAX_BYTES = 2**28  # of one file
 MAX_PIXELS = 2**27  # 134 million, 0.5 GB once decoded; cameras have up to 108 million
 MAX_SIDE = 1024  # of what is kept of a picture; encoders look at a few hundred pixels

@@ -248,12 +248,6 @@ class Workspace:
         with self.database.read() as connection:
             return [DatasetRow(**row._mapping) for row in connection.execute(query)]
 
-    def rename_dataset(self, fingerprint: str, name: str) -> None:
-        """Give a data set another name."""
-        with self.database.write() as connection:
-            require_dataset(connection, fingerprint)
-            _update(connection, fingerprint, name=storable(name))
-
     def close(self) -> None:
         """Let go of the database."""
         self.database.close()

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from app_server import Server
+from app_server import Server, serving
 from finished_run import finished_run
 from native_widgets import cells, choose, choose_row, open_part
 from PIL import Image
@@ -72,11 +72,9 @@ def serve(
     at = workspace.runs.folder(run_id)
     files.write_array(at / "layout_umap.npy", files.read_array(at / "layout_pca.npy"))
     workspace.close()
-    server = Server(folder / "space").start()
-    server.url += f"explore?run={run_id}"
-    yield server
-    server.stop()
-    server.log.close()
+    with serving(folder / "space") as server:
+        server.url += f"explore?run={run_id}"
+        yield server
 
 
 @pytest.fixture
@@ -167,9 +165,11 @@ def test_a_lasso_lists_its_instances_and_clear_forgets_them(page):
     keep(page, "lasso")
     page.get_by_role("button", name="Clear").click()
     expect(page.get_by_text("selected")).to_have_count(0, timeout=WAIT)
+    recolour(page)
 
 
-def test_recolouring_and_another_epoch_do_not_move_the_map(page):
+def recolour(page: Any) -> None:
+    """Another colour and another epoch do not move the map."""
     choose(page, "Colour by", "Uncertainty")
     wait_for_map(page, "uncertainty")
     expect(page.locator('[data-part="legend"]')).to_contain_text("Uncertainty")
@@ -236,7 +236,7 @@ def test_the_card_follows_what_is_written_picked_and_chosen(page):
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=WAIT)
 
 
-def test_labels_and_outside_draw(page):
+def test_labels_and_outside_draw_and_the_server_never_loads_torch_or_faiss(page, server):
     open_part(page, "explore-part", "Labels")
     expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=WAIT)
     keep(page, "labels")
@@ -245,6 +245,8 @@ def test_labels_and_outside_draw(page):
     open_part(page, "explore-part", "Outside the candidates")
     expect(page.get_by_text("though never offered")).to_be_visible(timeout=WAIT)
     keep(page, "outside")
+    maps = Path(f"/proc/{server.process.pid}/maps")
+    assert not maps.exists() or not re.search("libtorch|faiss", maps.read_text())
 
 
 def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page, many_server):
@@ -289,12 +291,3 @@ def test_hostile_names_are_shown_as_text(open_page, hostile_server):
         page.mouse.move(box["x"] + box["width"] * step / 20, box["y"] + 60 + 15 * step)
         page.wait_for_timeout(30)
     assert page.evaluate("window.hurt") is None
-
-
-def test_the_server_never_loads_torch_or_faiss(page, server):
-    maps = Path(f"/proc/{server.process.pid}/maps")
-    if not maps.exists():
-        pytest.skip("no /proc here")
-    loaded = maps.read_text()
-    assert "libtorch" not in loaded
-    assert "faiss" not in loaded

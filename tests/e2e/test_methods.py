@@ -1,15 +1,11 @@
 """Which method for my data? One is trained in Train, another from Compare, and both are judged."""
 
 import pytest
+from journey import LONG, step
 from native_widgets import choose
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.e2e
-LONG = 60_000  # milliseconds, for what a busy machine may take
-
-
-def step(page, title: str) -> None:
-    page.locator(".st-key-frame-steps").get_by_text(title, exact=True).first.click()
 
 
 def test_a_method_is_chosen_run_and_compared_with_another(serve, open_page):

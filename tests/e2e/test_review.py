@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 import pytest
-from app_server import Server
+from app_server import Server, serving
 from desk_driver import (
     LONG,
     WATCH,
@@ -37,10 +37,8 @@ def served(tmp_path_factory) -> Iterator[tuple[Server, str]]:
     """One server for all, as each test is another annotator; and the run under review."""
     folder = tmp_path_factory.mktemp("review") / "space"
     run_id = make_run(folder, load_demo())  # large enough that nobody runs out of questions
-    server = Server(folder).start()
-    yield server, run_id
-    server.stop()
-    server.log.close()
+    with serving(folder) as server:
+        yield server, run_id
 
 
 @pytest.fixture
@@ -57,12 +55,10 @@ def review(served, open_page, request):
 def review_alone(tmp_path, open_page):
     """The same with a server of its own: nobody has answered anything."""
     run_id = make_run(tmp_path / "space", load_demo(n_instances=600))
-    server = Server(tmp_path / "space").start()
-    page = open_page(address(server, run_id, "ann"))
-    desk(page)
-    yield server, page, "ann"
-    server.stop()
-    server.log.close()
+    with serving(tmp_path / "space") as server:
+        page = open_page(address(server, run_id, "ann"))
+        desk(page)
+        yield server, page, "ann"
 
 
 def press(page, *keys: str) -> None:
@@ -80,9 +76,7 @@ def test_a_burst_of_keys_is_stored_whole_and_once(review):
     rows = stored(server.workspace, who)
     assert answered(page) == answers(rows) == 30
     assert doubled(rows) == []
-    painted = page.evaluate("told.painted")
-    assert len(painted) == 30
-    assert float(np.median(painted)) < 100  # the bar, on a quiet machine, is 40
+    assert len(page.evaluate("told.painted")) == 30  # how soon is measured by the bench
 
 
 def test_without_network_answers_are_kept_shown_as_unsaved_and_sent_later(review):

@@ -4,6 +4,7 @@ import re
 from urllib.parse import urljoin
 
 import pytest
+from app_server import serving
 from finished_run import finished_run
 from native_widgets import choose_row
 from playwright.sync_api import expect
@@ -22,10 +23,11 @@ LONG = 60_000
 PICTURE_ROW = 44
 
 
-@pytest.fixture
-def prepared(tmp_path):
-    """A workspace with two ended runs and a study that ended."""
-    space, demo = Workspace(tmp_path / "space"), load_demo(n_instances=300)
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """A server of two ended runs and a study that ended."""
+    folder, demo = tmp_path_factory.mktemp("tune") / "space", load_demo(n_instances=300)
+    space = Workspace(folder)
     run_ids = [finished_run(space, demo, seed=seed) for seed in (0, 1)]
     for run_id in run_ids:
         keep_neighbors(space, run_id)
@@ -33,7 +35,8 @@ def prepared(tmp_path):
     study = tuning.create_study(space, demo.fingerprint, settings, "try")
     work(space, study.id)
     space.close()
-    return run_ids, study.id, demo
+    with serving(folder) as server:
+        yield server.url, run_ids, study.id, demo
 
 
 def changed(page):
@@ -51,11 +54,9 @@ def lasso(page, box) -> None:
     page.mouse.up()
 
 
-def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(
-    prepared, serve, open_page
-):
-    (run_id, _), _, _ = prepared
-    page = open_page(urljoin(serve().url, f"/tune?run={run_id}"))
+def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(prepared, open_page):
+    url, (run_id, _), _, _ = prepared
+    page = open_page(urljoin(url, f"/tune?run={run_id}"))
     slider = page.locator("input[data-name=threshold]")
     expect(slider).to_be_visible(timeout=LONG)
     expect(changed(page)).to_have_text("0", timeout=LONG)
@@ -83,14 +84,13 @@ def test_a_dragged_slider_changes_charts_while_it_moves_and_never_queues_up(
     expect(changed(page)).to_have_text("0", timeout=LONG)
 
 
-def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, open_page):
-    run_ids, study_id, demo = prepared
-    server = serve()
-    page = open_page(urljoin(server.url, instance_address(run_ids[0], demo.ids[7])))
+def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, open_page):
+    url, run_ids, study_id, demo = prepared
+    page = open_page(urljoin(url, instance_address(run_ids[0], demo.ids[7])))
     expect(page.get_by_label("Instance", exact=True)).to_have_value(demo.ids[7], timeout=LONG)
-    page.goto(urljoin(server.url, trial_address(study_id, 2)))
+    page.goto(urljoin(url, trial_address(study_id, 2)))
     expect(page.locator(".st-key-train-title")).to_contain_text("trial 2", timeout=LONG)
-    page.goto(urljoin(server.url, f"/tune?tune.part=Search&study={study_id}"))
+    page.goto(urljoin(url, f"/tune?tune.part=Search&study={study_id}"))
     expect(page.locator(".st-key-tune-history .main-svg").first).to_be_visible(timeout=LONG)
     lasso(page, page.locator(".st-key-tune-history .nsewdrag").first.bounding_box())
     picked = page.locator(".st-key-tune-picked_bar")
@@ -99,7 +99,7 @@ def test_links_land_on_the_instance_the_run_and_the_comparison(prepared, serve, 
     expect(page.locator(".st-key-compare-of").get_by_text("trial").first).to_be_visible(
         timeout=LONG
     )
-    page.goto(urljoin(server.url, f"/compare?of={','.join(run_ids)}"))
+    page.goto(urljoin(url, f"/compare?of={','.join(run_ids)}"))
     page.locator(".st-key-compare-review button").click(timeout=LONG)
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)
     expect(page.get_by_test_id("stException")).to_have_count(0)

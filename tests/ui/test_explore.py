@@ -1,7 +1,6 @@
 """The Explore view in all its states, and what its widgets do."""
 
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -319,11 +318,3 @@ def test_of_many_columns_those_with_most_to_read_are_shown(workspace):
     )
     finished_run(workspace, data)
     assert any("user: what was said" in one.value for one in open_view().text)
-
-
-def test_the_view_loads_neither_torch_nor_faiss(tmp_path):
-    import subprocess
-
-    code = "import sys, plain_app.views.explore.map; print({'torch', 'faiss'} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"

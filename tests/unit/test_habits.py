@@ -75,7 +75,7 @@ def n_settled(before, after):
 def test_who_accepts_everything_is_noticed_settles_nothing_and_gets_no_guarantee(
     order, says, blind
 ):
-    for seed in range(20):
+    for seed in range(12):
         begun = made(seed)
         stages = sit(begun, order, says, blind=blind)
         last = stages[-1]

@@ -170,12 +170,3 @@ def test_bad_arguments_are_a_message_and_exit_code_two(arguments, tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    "module", ["services.data", "services.runs", "services.histories", "services.desk"]
-)
-def test_importing_services_loads_neither_torch_nor_faiss(module):
-    code = f"import sys, plain_app.{module}; print(sorted({{'torch', 'faiss'}} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -9,4 +9,4 @@ def test_two_connections_and_the_model_agree(request, tmp_path, monkeypatch, dat
     monkeypatch.delenv("PLAIN_DATABASE_URL", raising=False)
     if database == "postgresql":
         monkeypatch.setenv("PLAIN_DATABASE_URL", request.getfixturevalue("postgres_url"))
-    check_agreement(tmp_path, max_examples=15, stateful_step_count=30)
+    check_agreement(tmp_path, max_examples=10, stateful_step_count=30)

@@ -3,12 +3,11 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 from time import monotonic, sleep
 
 import numpy as np
 import pytest
+from command_line import plain
 
 from core import tuning
 from core.engine.config import PlainConfig
@@ -261,22 +260,18 @@ def test_the_command_searches_reports_and_resumes(tmp_path):
     (tmp_path / "data.csv").write_text(table)
     place = ["--workspace", str(tmp_path / "space"), "--json"]
 
-    def plain(*arguments: str):
-        command = [sys.executable, "-m", "plain_app", "tune", *arguments, *place]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
     asked = ["--trials", "2", "--workers", "1", "--set", "epochs=1", "--search", "k=3:6"]
-    done = plain(str(tmp_path / "data.csv"), *asked)
+    done = plain("tune", str(tmp_path / "data.csv"), *asked, *place)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["state"], told["objective"]) == ("finished", "consistency")
     assert told["finished"] + told["pruned"] == 2
-    again = plain("--report", str(tmp_path / "report.html"))
+    again = plain("tune", "--report", str(tmp_path / "report.html"), *place)
     assert again.returncode == 0, again.stderr
     page = (tmp_path / "report.html").read_text()
     assert "trust it little" in page
     assert "<script src" not in page  # nothing is fetched
-    refused = plain("--resume", "nothing")
+    refused = plain("tune", "--resume", "nothing", *place)
     assert refused.returncode == 2
     assert "no such study" in refused.stderr
 

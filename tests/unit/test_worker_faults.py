@@ -85,7 +85,7 @@ def test_a_database_that_restarts_ends_no_run_and_is_told_everything(
     workspace_on_postgres, demo, postgres
 ):
     space = workspace_on_postgres
-    run = queue(space, demo, epochs=100_000)
+    run = queue(space, demo, epochs=100_000, batch_size=4)
     worker.launch(space, run.id)
     wait(lambda: space.runs.get(run.id).epoch > 0)
     before = space.runs.get(run.id)
