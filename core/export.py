@@ -28,6 +28,7 @@ from core.formats.shared.original import kept
 from core.review import Resolution, Threshold, Verdict, resolve
 from core.review.load import make_reviewer
 from core.review.resolve import VALUES, located
+from core.review.reviewer import Reviewer
 from core.runs.results import load_results
 from core.store import Decision, RunRow, Workspace
 
@@ -44,14 +45,23 @@ class Results(NamedTuple):
 
 
 def run_results(
-    workspace: Workspace, run: RunRow, decisions: list[Decision] | None = None
+    workspace: Workspace,
+    run: RunRow,
+    decisions: list[Decision] | None = None,
+    reviewer: Callable[[], Reviewer] | None = None,
 ) -> Results:
-    """Return what a run with results knows, with these decisions or those that hold now."""
+    """Return what a run with results knows, with these decisions or those that hold now.
+
+    `reviewer` gives one of the run, with whatever decisions, where there is one: a new one of very
+    much data takes its time.
+    """
     found = load_results(workspace, run)
     dataset, predictions, confidences = found.dataset, found.predictions, found.confidences
     if decisions is None:
         decisions = workspace.decisions.latest(run.fingerprint)
-    if decisions:
+    if decisions and reviewer is not None:
+        confidences = reviewer().afresh(decisions).confidences
+    elif decisions:
         confidences = make_reviewer(workspace, found, decisions).confidences
     sources = run_reliability(dataset, predictions, decisions, held_out=run.config.members > 1)
     mapping = workspace.mapping(run.fingerprint)

@@ -8,6 +8,7 @@ it was likely looked at (`core.review.habits`).
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -82,28 +83,51 @@ class Reviewer:
         seed: int = 0,
     ) -> None:
         self.dataset, self.propagator, self.seed = dataset, propagator, seed
-        self._held_out = held_out
-        self.level = level or Level.fit(dataset.candidates, Y_hat)
+        self._held_out, self.level = held_out, level or Level.fit(dataset.candidates, Y_hat)
         self.variability, self.dependence = variability, dependence
         self.offered = dataset.candidates > 0
         self._Y = dataset.candidates.astype(np.float32)
         self._Y_hat = np.asarray(Y_hat, np.float32)
+        self._forget()
+        self._Z_start = propagator.clamped(self._Y, self._Y_hat, self._learned)
+        self._mark(decisions)
+        self.start = self._start()
+        self._kept_at_start = self._kept
+        self._learner = Learner(CellFeatures.of(dataset, self.start, seed))
+        self._begin()
+
+    def afresh(self, decisions: Iterable[Verdict]) -> "Reviewer":
+        """Return what a new reviewer of the run with these decisions, and no others, would be.
+
+        What the run says is not read again, unless votes do: decisions are truth about these, too.
+        """
+        fresh = copy(self)
+        fresh._forget()
+        fresh._mark(decisions)
+        if self.dataset.votes is not None:
+            fresh.start = fresh._start()
+            fresh._kept_at_start = fresh._kept
+        fresh._kept = fresh._kept_at_start
+        fresh._learner = Learner(replace(self._learner.features, start=fresh.start))
+        fresh._begin()
+        return fresh
+
+    def _forget(self) -> None:
+        """Know of no decision."""
         shape = self.offered.shape
-        self.decided = np.full(shape, np.nan, np.float32)
-        self.sampled, self.unsure, self.blind = (np.zeros(shape, bool) for _ in range(3))
+        self.decided, self._learned = np.full((2, *shape), np.nan, np.float32)
+        self.sampled, self.unsure, self.blind = np.zeros((3, *shape), bool)
         self._given: dict[Cell, Given] = {}
         self.habits: dict[str, list[Habit]] = {}
-        nothing = np.full(shape, np.nan, np.float32)
-        self._learned = nothing.copy()
-        self._mark(decisions)
-        self._Z_start = propagator.clamped(self._Y, self._Y_hat, nothing)
-        self.start, self._answers = self._start(), nothing
-        self._learner = Learner(CellFeatures.of(dataset, self.start, seed))
         self._companions: Companions | None = None
+        self._answers = np.full(shape, np.nan, np.float32)
+
+    def _begin(self) -> None:
+        """Learn from the decisions that were marked."""
         self._trust({one.annotator for one in self._given.values()})
         self._Z = self._Z_start.copy()
         if (self._learned >= 0).any():
-            self._Z = propagator.clamped(self._Y, self._Y_hat, self._learned)
+            self._Z = self.propagator.clamped(self._Y, self._Y_hat, self._learned)
         self._relearn()
 
     @property
@@ -233,16 +257,15 @@ class Reviewer:
 
     def reseeded(self, seed: int) -> "Reviewer":
         """Return the same reviewer that draws other cells at random."""
-        copy = self._copy()
-        copy.seed = seed
-        return copy
+        other = self._copy()
+        other.seed = seed
+        return other
 
     def _copy(self) -> "Reviewer":
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
+        own = copy(self)
         for name in (*_OWN, "confidences"):
-            copy.__dict__[name] = getattr(self, name).copy()
-        return copy
+            own.__dict__[name] = getattr(self, name).copy()
+        return own
 
     def _learn(self, cells: set[tuple[int, int]]) -> None:
         """Bring everything up to date after the decisions on these cells changed."""
@@ -308,8 +331,7 @@ class Reviewer:
         everywhere: Rows = np.arange(len(self._learned), dtype=np.int64)
         self._moved: Matrix = self._movement(everywhere)
         self._fit = self._learner.fit(self._learned, self._moved, before, self.sampled)
-        self.log_odds = np.zeros(self.decided.shape, np.float32)
-        self.confidences = np.zeros(self.decided.shape, np.float32)
+        self.log_odds, self.confidences = np.zeros((2, *self.decided.shape), np.float32)
         self._estimate(everywhere[:0], range(self.dataset.n_labels))
 
     def _estimate(self, rows: Rows, labels: Iterable[int]) -> None:

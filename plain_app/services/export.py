@@ -25,11 +25,13 @@ from core.review.outcome import Figures, Kind, cells_that_are, figures_of
 from core.store.permissions import make_private_folder
 from plain_app.server.launcher import EXPORT_FOLDERS
 from plain_app.services import folders
+from plain_app.services.review import current_state
 from plain_app.services.workspace import current_decisions, workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
 MAX_LISTED = 100  # cells of the difference
+COMPRESSED = {".parquet", ".npz", ".zip", ".gz"}  # already
 
 
 Asked = tuple[str, str, int, int, str, bool]
@@ -64,7 +66,8 @@ def outcome(run_id: str, threshold: Threshold, allow_new_labels: bool) -> Outcom
 def _results(folder: str, run_id: str, n_decisions: int, n_names: int) -> engine.Results:
     run = workspace().runs.get(run_id)
     shared = current_decisions(run.fingerprint).latest.values()  # a cache must not own copies
-    return engine.run_results(workspace(), run, sorted(shared, key=lambda one: one.id or 0))
+    made = sorted(shared, key=lambda one: one.id or 0)
+    return engine.run_results(workspace(), run, made, lambda: current_state(run_id).reviewer)
 
 
 @st.cache_resource(max_entries=12, show_spinner=False)
@@ -222,7 +225,8 @@ def packed(made: Outcome, name: str, format: str, **how: Any) -> bytes:
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(one for one in folder.rglob("*") if one.is_file()):
-                archive.write(path, path.relative_to(folder))
+                how_ = zipfile.ZIP_STORED if path.suffix in COMPRESSED else zipfile.ZIP_DEFLATED
+                archive.write(path, path.relative_to(folder), how_)
         return held.getvalue()
 
 

@@ -62,6 +62,22 @@ def test_decisions_one_by_one_and_all_at_once_come_to_the_same(data, propagator,
     assert difference.mean() < 0.01
 
 
+def test_beginning_afresh_gives_the_bits_of_a_new_reviewer(data, propagator, Y_hat, reviewer):
+    first, later = (
+        [
+            decision(data, *cell, sampled=at % 2 == 0)
+            for at, cell in enumerate(cells(data, 20, seed))
+        ]
+        for seed in (0, 1)
+    )
+    used = reviewer.after(first)
+    assert not np.array_equal(used.confidences, reviewer.confidences)
+    for made in (later, []):
+        new, afresh = Reviewer(data, propagator, Y_hat, made), used.afresh(made)
+        for name in ("confidences", "log_odds", "decided", "sampled", "start"):
+            assert np.array_equal(getattr(new, name), getattr(afresh, name), equal_nan=True)
+
+
 def test_undoing_a_decision_takes_its_effect_back(data, reviewer):
     (i, j), *_ = cells(data, 1)
     after, effect = reviewer.decide([decision(data, i, j)])
