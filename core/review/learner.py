@@ -243,7 +243,7 @@ class Learner:
         F, G = (self.features.of_label(j, rows, moved, decided) for rows in (others, asked))
         known = fit.covariance.get(j)
         spread = G / self._precision() if known is None else G @ known
-        p = _sigmoid(G @ fit.weights[j])
+        p = sigmoid(G @ fit.weights[j])
         leverage = (spread * G).sum(axis=1)
         damped = spread / (1 + leverage * p * (1 - p))[:, None]
         return np.asarray(fit.stretch[1] * (F @ damped.T), np.float32)
@@ -303,7 +303,7 @@ def _inverse(deviation: Any) -> Any:
     return np.divide(1, deviation, where=deviation > 1e-9, out=np.zeros_like(deviation))
 
 
-def _sigmoid(x: Any) -> Any:
+def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
 
 
@@ -320,7 +320,7 @@ def map_weights(
         return found, _covariance(F, found, precision)
     for _ in range(25):
         covariance = _covariance(F, w, precision)
-        step = covariance @ (F.T @ (y - _sigmoid(F @ w)) - precision * (w - mean))
+        step = covariance @ (F.T @ (y - sigmoid(F @ w)) - precision * (w - mean))
         largest = float(np.abs(F @ step).max())
         w = w + step * np.float32(min(1, 4 / max(largest, 1e-9)))
         if largest < STEP_TOLERANCE:
@@ -330,7 +330,7 @@ def map_weights(
 
 def _covariance(F: Matrix, w: Vector, precision: Vector) -> Matrix:
     """Return the inverse of the posterior's curvature, by whichever side is smaller."""
-    p = _sigmoid(F @ w)
+    p = sigmoid(F @ w)
     curvature = np.maximum(p * (1 - p), 1e-6).astype(np.float32)
     m, size = F.shape
     if m < size:
@@ -352,7 +352,7 @@ def _chord(
     w = w.copy()
     last = np.inf
     for _ in range(12):
-        gradient = F.T @ (y - _sigmoid(F @ w)) - precision * (w - mean)
+        gradient = F.T @ (y - sigmoid(F @ w)) - precision * (w - mean)
         step = covariance @ gradient
         largest = float(np.abs(F @ step).max())
         if largest > last:
@@ -367,7 +367,7 @@ def _chord(
 def _left_out(F: Matrix, y: Vector, w: Vector, covariance: Matrix) -> Vector:
     """Return the log-odds each decided cell would have were it left out of the fit."""
     out = F @ w
-    p = _sigmoid(out)
+    p = sigmoid(out)
     leverage = ((F @ covariance) * F).sum(axis=1)
     return np.asarray(out - leverage * (y - p) / np.maximum(1 - leverage * p * (1 - p), 0.1))
 

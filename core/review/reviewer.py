@@ -24,7 +24,7 @@ from core.engine.propagation import Propagator
 from core.review.companions import MOST_LABELS, Companions
 from core.review.effect import DecisionEffect, moved_cells
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
-from core.review.learner import CellFeatures, Fit, Learner
+from core.review.learner import CellFeatures, Fit, Learner, sigmoid
 from core.review.neighbors import by_neighbors
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
 from core.review.resolve import VALUES, Verdict, located
@@ -115,8 +115,9 @@ class Reviewer:
     def _forget(self) -> None:
         """Know of no decision."""
         shape = self.offered.shape
-        self.decided, self._learned = np.full((2, *shape), np.nan, np.float32)
-        self.sampled, self.unsure, self.blind = np.zeros((3, *shape), bool)
+        self.decided: Matrix = np.full(shape, np.nan, np.float32)
+        self._learned: Matrix = self.decided.copy()
+        self.sampled, self.unsure, self.blind = (np.zeros(shape, bool) for _ in range(3))
         self._given: dict[Cell, Given] = {}
         self.habits: dict[str, list[Habit]] = {}
         self._companions: Companions | None = None
@@ -331,7 +332,8 @@ class Reviewer:
         everywhere: Rows = np.arange(len(self._learned), dtype=np.int64)
         self._moved: Matrix = self._movement(everywhere)
         self._fit = self._learner.fit(self._learned, self._moved, before, self.sampled)
-        self.log_odds, self.confidences = np.zeros((2, *self.decided.shape), np.float32)
+        self.log_odds: Matrix = np.zeros(self.decided.shape, np.float32)
+        self.confidences: Matrix = self.log_odds.copy()
         self._estimate(everywhere[:0], range(self.dataset.n_labels))
 
     def _estimate(self, rows: Rows, labels: Iterable[int]) -> None:
@@ -349,7 +351,7 @@ class Reviewer:
         self.log_odds[rows, j] = log_odds
         against = self._learner.features.start[rows, j] - log_odds
         kept = self._kept[rows, j] & (against < _OVERRULED)
-        self.confidences[rows, j] = held(_sigmoid(log_odds), kept)
+        self.confidences[rows, j] = held(sigmoid(log_odds), kept)
 
     def _mark(self, decisions: Iterable[Verdict]) -> tuple[set[Cell], set[str]]:
         """Write the decisions down, the latest last; return their cells and whose they are."""
@@ -378,7 +380,7 @@ class Reviewer:
             rows, labels = (
                 np.array(part) for part in zip(*(cell for cell, _ in theirs), strict=True)
             )
-            starts = _sigmoid(self.start[rows, labels]).tolist()
+            starts = sigmoid(self.start[rows, labels]).tolist()
             given = {
                 cell: Given(one.annotator, one.kept, one.shown, start)
                 for (cell, one), start in zip(theirs, starts, strict=True)
@@ -398,7 +400,3 @@ class Reviewer:
                 self._learned[cell] = self.decided[cell] if is_learned else np.nan
                 changed.add(cell)
         return changed
-
-
-def _sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-np.clip(x, -30, 30)))
