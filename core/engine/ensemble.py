@@ -26,8 +26,15 @@ from core.engine.scaling import Rows
 _GATHERED = 16
 """Batches whose rows are gathered in one operation."""
 
-_MOMENTS = ("step", "exp_avg", "exp_avg_sq")
-"""AdamW's state, which a checkpoint keeps."""
+_ONE_THREAD_VALUES = 2**15
+"""Up to which torch does not divide among threads what is done to each value."""
+
+_VECTOR = 16
+"""Values that a processor takes at once, at most. The last of a vector, where it has others left,
+may be rounded otherwise, so which are last must not depend on how many networks are here."""
+
+_MOMENTS = ("exp_avg", "exp_avg_sq")
+"""AdamW's state, which a checkpoint keeps beside its step."""
 
 
 class Ensemble:
@@ -63,12 +70,13 @@ class Ensemble:
         # Found once: how many there are is a question to the device.
         self._own = [torch.nonzero(self.fold == k).ravel() for k in self.members]
         self._sizes = [a * b * c for a, b, c in self._shapes]
-        self.theta = torch.empty(sum(self._sizes), device=device)
-        self._grad = torch.zeros_like(self.theta)
+        size = sum(self._sizes)
+        self._padded = torch.zeros(-(-size // _VECTOR) * _VECTOR, device=device)
+        self._padded.grad = torch.zeros_like(self._padded)
+        self.theta, self._grad = self._padded[:size], self._padded.grad[:size]
         self._start(rates.to(device))
-        self.theta.grad = self._grad
         self._optimizer = torch.optim.AdamW(
-            [self.theta], config.learning_rate, weight_decay=config.weight_decay, fused=True
+            [self._padded], config.learning_rate, weight_decay=config.weight_decay, fused=True
         )
         self._set_moments(
             {
@@ -87,30 +95,30 @@ class Ensemble:
         """Return what the network that never saw it says of each instance, n x L."""
         out = torch.empty(len(features), self._shapes[-1][-1], device=self._device)
         for k, at in enumerate(self._own):
-            for part in torch.split(at, 4096):
+            for part in torch.split(at, self._at_once):
                 out[part] = self._loss.output(self._of_member(k, features.rows(part)))
         return out
 
     def predict(self, features: Rows) -> Tensor:
         """Return the mean of all networks' predictions, n x L in [0, 1]."""
         parts = []
-        for start in range(0, len(features), 4096):
-            x = features.rows(slice(start, start + 4096))
+        for start in range(0, len(features), self._at_once):
+            x = features.rows(slice(start, start + self._at_once))
             each = [self._loss.output(self._of_member(k, x)) for k in range(len(self._seen))]
             parts.append(torch.stack(each).mean(dim=0))
         return torch.cat(parts)
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of everything that training changes."""
-        moments = self._optimizer.state[self.theta]
-        state = {name: moments[name].clone() for name in _MOMENTS}
-        random = self.generator.get_state()
-        return {"theta": self.theta.clone(), **state, "random": random}
+        moments = self._optimizer.state[self._padded]
+        vectors = {name: moments[name][: len(self.theta)].clone() for name in _MOMENTS}
+        step, random = moments["step"].clone(), self.generator.get_state()
+        return {"theta": self.theta.clone(), "step": step, **vectors, "random": random}
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
         """Go back to an earlier state."""
         self.theta.copy_(state["theta"])
-        self._set_moments({name: state[name] for name in _MOMENTS})
+        self._set_moments(state)
         self.generator.set_state(state["random"].cpu())
 
     def part_of(self, vector: Tensor, k: int) -> Tensor:
@@ -120,9 +128,19 @@ class Ensemble:
         parts = zip(torch.split(vector, sizes), shapes, strict=True)
         return torch.cat([part.view(shape)[k].reshape(-1) for part, shape in parts])
 
+    @property
+    def _at_once(self) -> int:
+        """Rows predicted at once; on the CPU so few that threads, and bits, are one thread's."""
+        few = max(_ONE_THREAD_VALUES // self._shapes[-1][-1], 1)
+        return min(4096, few) if self._device.type == "cpu" else 4096
+
     def _set_moments(self, moments: Mapping[str, Tensor]) -> None:
         groups = self._optimizer.state_dict()["param_groups"]
-        self._optimizer.load_state_dict({"state": {0: dict(moments)}, "param_groups": groups})
+        state = {"step": moments["step"].clone()}
+        for name in _MOMENTS:
+            state[name] = torch.zeros_like(self._padded)
+            state[name][: len(self.theta)] = moments[name]
+        self._optimizer.load_state_dict({"state": {0: state}, "param_groups": groups})
         self._done = int(moments["step"])  # counted on: asking the device would wait for it
 
     def _start(self, rates: Tensor) -> None:
@@ -167,7 +185,7 @@ class Ensemble:
         G1, G2, G3 = self._layers(self._grad)
         h1 = torch.bmm(x, W1).relu_()
         h2 = torch.baddbmm(W2[:, -1:], h1, W2[:, :-1]).relu_()
-        d3 = self._loss.delta(torch.baddbmm(W3[:, -1:], h2, W3[:, :-1]), z)
+        d3 = self._delta(torch.baddbmm(W3[:, -1:], h2, W3[:, :-1]), z)
         d3 /= x.shape[1]
         d2 = torch.bmm(d3, W3[:, :-1].mT).mul_(h2.sign())
         d1 = torch.bmm(d2, W2[:, :-1].mT).mul_(h1.sign())
@@ -175,6 +193,13 @@ class Ensemble:
         for G, h, d in ((G2, h1, d2), (G3, h2, d3)):
             G[:, :-1] = torch.bmm(h.mT, d)
             G[:, -1] = d.sum(dim=1)
+
+    def _delta(self, f: Tensor, z: Tensor) -> Tensor:
+        """Return the loss's derivative with the bits that each network has alone."""
+        is_whole = f[0].numel() % _VECTOR == 0 and f.numel() <= _ONE_THREAD_VALUES
+        if is_whole or f.device.type != "cpu":
+            return self._loss.delta(f, z)
+        return torch.stack([self._loss.delta(*own) for own in zip(f, z, strict=True)])
 
     def _of_member(self, k: int, x: Tensor) -> Tensor:
         W1, W2, W3 = (W[k] for W in self._layers(self.theta))

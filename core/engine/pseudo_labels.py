@@ -20,7 +20,7 @@ from core.confidence.reliability import Reliability, reliability
 from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
 from core.engine.balance import balance
-from core.engine.columns import ColumnPropagation
+from core.engine.columns import ColumnPropagation, Columns
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph
 from core.engine.propagation import Propagator
@@ -64,10 +64,13 @@ class PseudoLabels:
             name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
         }
         propagator = Propagator(instance_graph, label_graph, **weights)
-        self._columns: ColumnPropagation | None = None
-        if executor is not None and config.disambiguation != "none":
+        self._columns: Columns | ColumnPropagation | None = None
+        propagates = config.disambiguation != "none" and propagator.degree > 0
+        if self._device.type == "cpu" and propagates:
             given = (propagator, label_graph, dataset.candidates)
-            self._columns = ColumnPropagation(*given, executor)
+            self._columns = (
+                Columns(*given) if executor is None else ColumnPropagation(*given, executor)
+            )
         self._propagator = propagator.to(self._device)
         self._Y = torch.tensor(dataset.candidates, dtype=torch.float32, device=self._device)
         self._candidates = Candidates.of(dataset.candidates)

@@ -306,15 +306,9 @@ class Reviewer:
         Also notes which candidates some reading of the data keeps: these stay at even odds, until
         decisions say more against them than such a reading says for them (`_OVERRULED`).
         """
-        found = calibrate(
-            self._Y,
-            self._Z_start,
-            self._Y_hat,
-            answers,
-            eta=self.propagator.eta,
-            sources=self._sources(),
-            level=self.level,
-        )
+        given = (self._Y, self._Z_start, self._Y_hat, answers)
+        known: dict[str, Any] = {"sources": self._sources(), "level": self.level}
+        found = calibrate(*given, eta=self.propagator.eta, **known)
         self._kept = found.kept
         p = np.clip(found.probabilities, 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)

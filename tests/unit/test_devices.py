@@ -159,6 +159,7 @@ def test_an_epoch_reads_its_figures_and_the_candidates_in_one_copy_and_sends_not
         for event in trainer.epochs(CandidateDataset(X, Y)):
             if event.kind == "epoch":
                 reads[event.epoch] = list(seen.sizes), list(seen.sent)
+                trainer._propagation._columns = None  # from now on as on another device
             seen.sizes.clear()
             seen.sent.clear()
     # Of predictions and pseudo-labels; here all rows are the sample that tells the level.
