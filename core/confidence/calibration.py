@@ -18,7 +18,7 @@ from scipy.special import expit
 from core.confidence.candidates import Candidates, Floats
 from core.confidence.level import Level
 from core.confidence.noise_model import Noise, logit
-from core.confidence.readings import held, worth_keeping
+from core.confidence.readings import borne_out, held, worth_keeping
 from core.confidence.sources import SourceModel
 
 _SPREAD_ROUNDS, _NEWTON_STEPS, _FIRST_STEPS = 20, 3, 15
@@ -88,10 +88,12 @@ def calibrate(
     if noise is not None and noise.readings is not None:
         evidence = noise.evidence(candidates, Z, Y_hat, eta)
         readings = noise.readings.after(*evidence.at(known), verdicts, weights)
-        p, kept = readings.mean(*evidence)
-        p, kept = noise.coherent(candidates, p, kept)
+        p, kept = noise.coherent(candidates, *readings.mean(*evidence))
         if len(known):
-            kept |= worth_keeping(p)
+            alone = held(*noise.coherent(candidates, *noise.readings.mean(*evidence)))
+            by_answers = ~kept & ~worth_keeping(p) & (alone >= 0.5)
+            kept = kept | worth_keeping(p) | by_answers
+            kept &= ~borne_out(p, by_answers, known, verdicts, weights)
     elif sources is not None:
         p = sources.refit(Y_hat, decided).confidences(Y, Z, Y_hat, eta)[rows, labels]
     else:

@@ -88,10 +88,8 @@ class KernelRidge:
             self._projected += self._A[part].T @ (targets[part] - level)
         few = slice(None, None, max(targets.numel() // 200_000, 1))
         centred = targets[few] - level
-        each = torch.split(torch.arange(len(_EACH), device=self._A.device), 1)
-        errors = [(self._without(few, s) - centred).square().mean() for s in each]
         # Which one it is, the host need not know.
-        self._best = torch.stack(errors).argmin().reshape(1)
+        self._best = self._errors(few, centred).argmin().reshape(1)
 
     def left_out(self, rows: slice) -> Tensor:
         """Return what the last fit says of these rows without them, above the targets' mean."""
@@ -108,6 +106,13 @@ class KernelRidge:
         parts = [self._kernel(X[part]) @ coefficients for part in blocks(X.shape[0])]
         offset = level - self._mean @ (self._basis @ own)
         return np.asarray(np.concatenate(parts) + offset, np.float32)
+
+    def _errors(self, rows: slice, centred: Tensor) -> Tensor:
+        """Return how far predictions of rows without themselves are off, at every strength."""
+        each = self._shrunk.T[:, :, None] * self._projected[:, None]  # (basis, strengths, L)
+        fitted = (self._A[rows] @ each.flatten(1)).view(len(centred), *each.shape[1:])
+        h = self._leverage[rows, :, None].clamp(max=0.999)
+        return (fitted - centred[:, None]).div_(1 - h).square_().mean(dim=(0, 2))
 
     def _without(self, rows: slice, strength: Tensor) -> Tensor:
         h = self._leverage[rows].index_select(1, strength).clamp(max=0.999)
@@ -129,9 +134,6 @@ class KernelRidge:
         np.maximum(K, 0, out=K)
         K *= np.float32(-1 / self._width)
         return np.asarray(np.exp(K, out=K))
-
-
-_EACH = range(len(STRENGTHS))
 
 
 def blocks(n: int) -> Iterator[slice]:

@@ -59,7 +59,7 @@ def test_a_pass_of_the_ensemble_equals_autograd_and_torchs_adamw(loss):
 
 
 def test_an_instance_does_not_influence_its_own_held_out_prediction(monkeypatch):
-    monkeypatch.setattr("core.engine.kernel._EACH", range(1))
+    monkeypatch.setattr("core.engine.kernel.STRENGTHS", STRENGTHS[:1])
     X, Z = RNG.standard_normal((40, 4)).astype("f4"), torch.rand(40, 3)
     config = PlainConfig(members=4, hidden=(6, 5), batch_size=8, learning_rate=0.1)
     graph, features = build_instance_graph(X, 3), rows_of(X)

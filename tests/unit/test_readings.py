@@ -7,7 +7,14 @@ import pytest
 from scipy.special import expit
 
 from core.confidence.calibration import calibrate
-from core.confidence.readings import _FLOOR, _SHARPNESS, Readings, held, worth_keeping
+from core.confidence.readings import (
+    _FLOOR,
+    _SHARPNESS,
+    Readings,
+    borne_out,
+    held,
+    worth_keeping,
+)
 from core.engine.metrics import f1
 
 
@@ -56,6 +63,34 @@ def test_no_number_of_right_answers_lowers_the_expected_result(false_share):
     for n_answers in (1, 3, 7, 15, 30, 60):
         found = [resolved(truth, offered, seen, n_answers, seed) for seed in range(6)]
         assert np.mean(found) > none - 0.002
+
+
+@pytest.mark.parametrize("hidden_share", [0.1, 0.2])
+def test_true_labels_that_features_do_not_show_are_not_lost_by_answers(hidden_share):
+    rng = np.random.default_rng(0)
+    offered = rng.random((400, 5)) < 0.4
+    truth = offered & (rng.random(offered.shape) >= 0.2)
+    shown = np.where(rng.random(offered.shape) < hidden_share, 0.0, 3.0)  # false ones are at 0.5
+    at = np.where(offered, np.where(truth, shown, 0.5), -3)
+    seen = expit(at + 0.7 * rng.standard_normal(at.shape))
+    none = f1(truth, calibrate(offered, None, seen).confidences >= 0.5)
+    for n_answers in (30, 60):
+        change = np.mean([resolved(truth, offered, seen, n_answers, s) for s in range(10)]) - none
+        assert change > (0.005 if hidden_share == 0.1 else -0.003)
+
+
+def test_what_answers_take_away_they_bear_out_themselves():
+    p, known = np.linspace(0.01, 0.99, 100), np.arange(0, 100, 4)
+    rejected = p < 0.4
+    wrong = borne_out(p, rejected, known, np.ones(25), np.ones(25))
+    assert not wrong.any()
+    right = borne_out(p, rejected, known, (p[known] > 0.4).astype(float), np.ones(25))
+    assert (right == rejected).all()
+    half = borne_out(p, rejected, known, (p[known] > 0.2).astype(float), np.ones(25))
+    assert 15 <= half.sum() < rejected.sum()
+    assert (p[half].max() < p[rejected & ~half]).all()
+    assert not borne_out(p, rejected, known[:0], np.zeros(0), np.zeros(0)).any()
+    assert not borne_out(p, p < 0, known, np.ones(25), np.ones(25)).any()
 
 
 def test_answers_on_random_cells_settle_the_level_and_the_calibration():
