@@ -31,6 +31,9 @@ from core.runs.results import write_results
 from core.store import RunRow, RunState, Workspace, files
 
 CHECKPOINT_SECONDS = float(os.environ.get("PLAIN_CHECKPOINT_SECONDS", "3"))
+CHECKPOINT_SHARE = 0.1
+"""Of a run's time that may go into checkpoints; that of a million rows takes seconds."""
+
 FLUSH_SECONDS = 0.8
 MAX_EVENTS = 10_000
 MAX_BYTES = 256 * 2**20
@@ -57,6 +60,11 @@ def retrying(call: Callable[[], T]) -> T:
         sleep(FLUSH_SECONDS)
 
 
+def checkpoint_interval(spent: float, least: float = CHECKPOINT_SECONDS) -> float:
+    """Return how long to wait after a checkpoint that took so long; 0 as the least is none."""
+    return max(least, spent * (1 / CHECKPOINT_SHARE - 1)) if least else 0.0
+
+
 class Recorder:
     """Records one claimed run; used as a context, also that it failed, and why."""
 
@@ -66,7 +74,7 @@ class Recorder:
         self._offered = np.flatnonzero(dataset.candidates)
         self._waiting: list[tuple[int, Event]] = []
         self._rows: list[npt.NDArray[np.float32]] = []  # confidences of the waiting epochs
-        self._seq, self._saved = 0, monotonic()
+        self._seq, self._saved, self._interval = 0, monotonic(), CHECKPOINT_SECONDS
         self._next_flush = self._next_try = monotonic()
         path = self._folder / "confidences.f16"
         with files.disk_errors(path):
@@ -84,9 +92,11 @@ class Recorder:
         now = monotonic()
         if now < self._next_try and not self._is_full():
             return
-        if is_epoch and now - self._saved >= CHECKPOINT_SECONDS:
+        if is_epoch and now - self._saved >= self._interval:
             if self._flush(durable=True):
+                begin = monotonic()
                 self._save(trainer.checkpoint())
+                self._interval = checkpoint_interval(self._saved - begin)
         elif now >= self._next_flush or not is_epoch:
             self._flush(durable=False)
 

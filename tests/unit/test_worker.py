@@ -12,6 +12,7 @@ from core.errors import StoreError
 from core.review.load import retraining_difference
 from core.runs import processes as background
 from core.runs import worker
+from core.runs.recorder import checkpoint_interval
 from core.runs.results import confidence_history, give_graphs, load_graphs, retrained_from
 from core.store import Decision, RunState, Workspace
 
@@ -121,6 +122,12 @@ def test_a_run_killed_again_and_again_ends_as_if_nothing_happened(workspace, dem
     )
     one, other = (confidence_history(workspace, run.id) for run in (whole, broken))
     assert np.array_equal(one, other)
+
+
+def test_checkpoints_take_a_tenth_of_the_time_at_most():
+    assert checkpoint_interval(0.01, least=3) == 3
+    assert 4 / (4 + checkpoint_interval(4, least=3)) == pytest.approx(0.1)
+    assert checkpoint_interval(4, least=0) == 0  # after every epoch, as somebody wants
 
 
 def test_a_run_at_work_is_nobody_elses_pauses_goes_on_and_stops_with_its_results(workspace, demo):
