@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts import LABELS, Layout, N, crowd, table
+from layouts import LABELS, Layout, N, crowd, lines, table
 from wild_layouts import text, views
 
 Rows = list[list[Any]]
@@ -349,6 +349,178 @@ def hf_arrow_rows(rng: random.Random) -> Layout:
     return Layout("rows.json", json.dumps(doc), N, 5, 0)
 
 
+def imdb(rng: random.Random) -> Layout:
+    """IMDb's titles: `\\\\N` where nothing is known."""
+    rows = [
+        [
+            "tconst",
+            "titleType",
+            "primaryTitle",
+            "originalTitle",
+            "isAdult",
+            "startYear",
+            "endYear",
+            "runtimeMinutes",
+            "genres",
+        ]
+    ]
+    for k, i in enumerate(crowd()):
+        rows.append(
+            [
+                f"tt{k:07d}",
+                "short",
+                i.text,
+                i.text,
+                0,
+                1890 + k,
+                "\\N",
+                rng.choice([1, 5, "\\N"]),
+                ",".join(i.labels) if k % 9 else "\\N",
+            ]
+        )
+    return Layout("title.basics.tsv", table(rows, "\t"), N, 5, 0)
+
+
+def arxiv(rng: random.Random) -> Layout:
+    """arXiv's metadata: authors are lists of lists, and no answers."""
+    items = [
+        {
+            "id": f"0704.{k:04d}",
+            "submitter": "A B",
+            "authors": "C. B",
+            "title": text(rng),
+            "comments": "37 pages",
+            "journal-ref": None,
+            "doi": f"10.1103/{k}",
+            "report-no": "A",
+            "categories": " ".join(f"cs.{x[:2].upper()}" for x in i.labels),
+            "license": None,
+            "abstract": text(rng) + text(rng),
+            "versions": [{"version": "v1", "created": "Mon"}, {"version": "v2", "created": "Tue"}][
+                : 1 + k % 2
+            ],
+            "update_date": "2008-11-26",
+            "authors_parsed": [["B", "C", ""], ["D", "E", ""]][: 1 + k % 2],
+        }
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("arxiv-metadata.json", lines(items), N, 5, 0)
+
+
+def numpy_lists(rng: random.Random) -> Layout:
+    """NumPy's lists in cells have no commas."""
+    rows: Rows = [["id", "text", "labels"]] + [
+        [i.id, i.text, "[" + " ".join(f"'{x}'" for x in i.labels) + "]"] for i in crowd()
+    ]
+    return Layout("np.csv", table(rows), N, 5, 0)
+
+
+def tuple_lists(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "text", "labels"]] + [
+        [i.id, i.text, str(tuple(i.labels))] for i in crowd()
+    ]
+    return Layout("tup.csv", table(rows), N, 5, 0)
+
+
+def amazon(rng: random.Random) -> Layout:
+    """Paths of categories are no answers of several people."""
+    items = [
+        {
+            "asin": f"B{k:05d}",
+            "title": text(rng),
+            "price": 9.99 + k,
+            "categories": [["Books", x] for x in i.labels],
+            "salesRank": {"Books": k},
+        }
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("meta_Books.json", lines(items), N, 6, 0)
+
+
+def real_labels(rng: random.Random) -> Layout:
+    """A list of lists of class numbers, and nothing else."""
+    return Layout(
+        "real.json",
+        json.dumps([[LABELS.index(x) for x in i.labels] for i in crowd()]),
+        N,
+        5,
+        0,
+        has_features=False,
+    )
+
+
+def contributor(rng: random.Random) -> Layout:
+    rows: Rows = [
+        [
+            "id",
+            "comment_text",
+            "unique_contributor_id",
+            "gender",
+            "identity_attack",
+            "insult",
+            "obscene",
+        ]
+    ]
+    for k, i, w, _ in views():
+        rows.append([f"{k:x}a", i.text, 900 + int(w[1:]), "f", *rng.choices([0, 1], k=3)])
+    return Layout("raters.csv", table(rows), N, 3, 4)
+
+
+def lists_of_annotators(rng: random.Random) -> Layout:
+    """A list of items, each a list of answers."""
+    return Layout(
+        "lol.json",
+        json.dumps([[s for s in i.answers.values()] for i in crowd()]),
+        N,
+        5,
+        3,
+        has_features=False,
+    )
+
+
+def measuring(rng: random.Random) -> Layout:
+    rows: Rows = [
+        [
+            "comment_id",
+            "annotator_id",
+            "platform",
+            "sentiment",
+            "respect",
+            "hatespeech",
+            "hate_speech_score",
+            "text",
+            "infitms",
+            "annotator_severity",
+            "target_race_asian",
+            "target_race_black",
+            "target_gender_men",
+            "annotator_gender",
+            "annotator_age",
+            "annotator_race_asian",
+        ]
+    ]
+    for k, i, w, _ in views():
+        rows.append(
+            [
+                k,
+                int(w[1:]),
+                k % 3,
+                float(rng.randint(0, 4)),
+                float(rng.randint(0, 4)),
+                rng.choice([0.0, 1.0, 2.0]),
+                round((k - 20) / 7, 3),
+                i.text,
+                0.81,
+                0.3,
+                *[rng.random() < 0.4 for _ in range(3)],
+                "female",
+                33.0,
+                False,
+            ]
+        )
+    return Layout("measuring-hate-speech.csv", table(rows), N, 3, 4)
+
+
 SETS: tuple[Callable[[random.Random], Layout], ...] = (
     snow_answers,
     crowdflower_multi,
@@ -369,4 +541,13 @@ SETS: tuple[Callable[[random.Random], Layout], ...] = (
     gender_votes,
     xml_repository,
     hf_arrow_rows,
+    imdb,
+    arxiv,
+    numpy_lists,
+    tuple_lists,
+    amazon,
+    real_labels,
+    contributor,
+    lists_of_annotators,
+    measuring,
 )

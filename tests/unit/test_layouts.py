@@ -428,6 +428,26 @@ def test_items_that_repeat_without_a_rater_are_asked_about(tmp_path: Path) -> No
     assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 3)
 
 
+@pytest.mark.parametrize("survey", [True, False], ids=["qualtrics", "form"])
+def test_people_in_rows_and_items_in_columns_are_asked_about(survey: bool, tmp_path: Path) -> None:
+    rng = random.Random(0)
+    header = ["EndDate", "ResponseId", *(f"{k}_Q2" for k in range(1, 5))]
+    rows: list[list[Any]] = [header]
+    if survey:
+        rows.append(["End Date", "Response ID", *(f"What is in text {k}?" for k in range(1, 5))])
+        rows.append([json.dumps({"ImportId": name}) for name in header])
+    for k in range(30):
+        said = [",".join(rng.sample(layouts.LABELS, 1 + k % 2)) for _ in range(4)]
+        rows.append(["2024-01-01 10:00", f"R_{k:05x}", *said])
+    path = tmp_path / "survey.csv"
+    path.write_text(layouts.table(rows))
+    found = formats.read(path)
+    (asked,) = [one for one in found.problems if one.message.startswith("what is one row?")]
+    assert "turn the table" in asked.fix
+    assert (found.dataset.n_instances, found.dataset.n_labels) == (30, 5)
+    assert formats.read(path, ColumnMapping(row="item", labels=("1_Q2",))).dataset.votes is None
+
+
 def test_converted_class_numbers_keep_their_names(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()

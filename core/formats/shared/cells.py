@@ -19,6 +19,9 @@ NAME_KEYS = (
     *("label", "name", "displayname", "labelname", "classname", "value", "choice", "category"),
     *("class", "tag", "answer"),
 )
+ARRAY = re.compile(r"array\((\[.*\])(,\s*dtype=.*)?\)", re.DOTALL)  # as pandas writes NumPy's
+TUPLE = re.compile(r"\(\s*['\"].*\)", re.DOTALL)
+NO_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # ['sea' 'sun'], which Python reads as one name
 UNSPOKEN = re.compile(r"[ _-]")
 YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "selected"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
@@ -38,7 +41,8 @@ def parse_names(cell: Any, delimiter: str | None) -> list[str]:
         return []
     if isinstance(cell, str):
         text = cell.strip()
-        if (text[:1] == "[" and text[-1:] == "]") or (text[:1] == "{" and text[-1:] == "}"):
+        text = ARRAY.sub(r"\1", text)
+        if text[:1] + text[-1:] in ("[]", "{}") or TUPLE.fullmatch(text):
             return _names_of(_listed(text))
         if delimiter == TAGS:
             text = text.removeprefix("<").removesuffix(">")
@@ -123,7 +127,8 @@ def _names_of(cell: Any) -> list[str]:
         cell = [cell]
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         raise ValueError("not a list of names")
-    return [_name(one) for one in cell if one is not None]
+    flat = [part for one in cell for part in (one if isinstance(one, list) else [one])]
+    return [_name(one) for one in flat if one is not None]
 
 
 def _names_by_key(cell: dict[Any, Any]) -> Any:
@@ -169,6 +174,7 @@ def _listed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
+    text = NO_COMMA.sub(", ", text)
     try:
         return ast.literal_eval(text) if len(text) <= MAX_LIST_TEXT else _bare(text)
     except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):

@@ -28,7 +28,7 @@ FEATURE_PREFIX = "feature_"
 OUTCOME_PREFIXES = ("resolved_", "conf_", "reason_")
 NO_LABEL = (
     *("-", "--", "none", "no label", "no_label", "nolabel", "no labels", "unknown", "unlabeled"),
-    *("unlabelled", "n/a", "na", "nan", "null", "nil", "(no genres listed)"),
+    *("unlabelled", "n/a", "na", "nan", "null", "nil", "\\n", "(no genres listed)"),
 )
 
 

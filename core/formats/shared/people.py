@@ -15,7 +15,7 @@ from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_cou
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 RATER = re.compile(
-    rf"!?((amt|mturk|turk|crowd|task|hit)?_)?(({WHO})"
+    rf"!?((amt|mturk|turk|crowd|task|hit|unique|anon)?_)?(({WHO})"
     r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
     r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
     r"|e-?mail([ _]?address)?|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle"
@@ -36,6 +36,7 @@ ITEM = re.compile(
 SEPARATORS = re.compile(r"[ _.:/|-]+")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 MAX_SAMPLE = 200
+ALIKE = "columns that share a few names"
 
 
 def find_people(roles: Roles) -> None:
@@ -264,12 +265,13 @@ def find_alike_columns(roles: Roles) -> bool:
     """Columns of texts that share few names: where nothing else says what the labels are."""
     texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
     texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_picture)]
+    texts = [one for one in texts if not one.is_never_feature]  # dates
     for first in texts:
         delimiter, _ = delimiter_of(first)
         alike = [one for one in texts if one is first or _share_names([first, one], delimiter)]
         if len(alike) > 1 and roles.fields.get("row") in (None, "people"):
             owners = {one.name: _owner(one.name) or one.name for one in alike}
-            return _take_sets(roles, owners, "columns that share a few names")
+            return _take_sets(roles, owners, ALIKE)
     return False
 
 

@@ -22,12 +22,13 @@ from core.formats.shared.answers import (
     parts_of,
 )
 from core.formats.shared.cells import parse_names
+from core.formats.shared.mapping import LABEL_PREFIXES
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 WHO = (
     r"annotators?|annot|anno|ann|raters?|coders?|judges?|workers?|experts?|reviewers?|labell?ers?"
     r"|assessors?|evaluators?|participants?|respondents?|turkers?|graders?|readers?|users?|persons?"
-    r"|voters?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
+    r"|voters?|contributors?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
     r"|models?|llms?|classifiers?|clf|lf|rules?|gpt|claude|llama|gemini|mistral|bert|roberta|sources?"
 )
 PERSON = re.compile(rf"({WHO})([ _.:-]?(\d[\w.-]*|[a-z]|[a-z]?\d+|[\w]+))?", re.IGNORECASE)
@@ -55,6 +56,16 @@ ANSWER_NAMES = (
     ),
 )
 PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
+PLAIN_SETS = (
+    "categories",
+    "genres",
+    "tags",
+    "topics",
+    "classes",
+    "choices",
+    "concepts",
+    "keywords",
+)
 STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
 _SURELY_SOURCES = tuple(k for k in SOURCE_KEYS if k not in ("name", "id", "source", "by"))
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
@@ -128,7 +139,9 @@ def find_answers(roles: Roles) -> None:
         return
     last = {one.last_key: one for one in reversed(roles.free.values())}
     named = [roles.named([name]) or last.get(name) for name in ANSWER_NAMES]
-    rest = (one for one in roles.free.values() if one.kind in ("other", "text"))
+    has_set = roles.named(PLAIN_SETS, "text", "names", "other") is not None
+    has_set = has_set or any(name.startswith(LABEL_PREFIXES[:2]) for name in roles.free)
+    rest = [one for one in roles.free.values() if one.kind in ("other", "text") and not has_set]
     for one in dict.fromkeys([*(one for one in named if one is not None), *rest]):
         if one.is_outcome or one.is_truth:
             continue
@@ -172,7 +185,8 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         return "objects" if all(label_in(part) is not None for part in parts) else None
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
-        return "lists" if all(isinstance(name, str | int) for name in flat) else None
+        is_plain = all(isinstance(name, str | int) for name in flat)
+        return "lists" if is_plain and (is_named or _agree(cells)) else None
     if is_named and _are_class_numbers(one):
         return "lists"
     if parts and all(isinstance(part, str | int) for part in parts) and one.kind != "numbers":
@@ -180,6 +194,15 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
         return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
     return None
+
+
+def _agree(cells: Sequence[Any]) -> bool:
+    """Whether lists in one cell share names now and then, as people do who agree."""
+    shared = 0
+    for cell in cells:
+        sets = [set(map(str, part)) - {""} for part in cell if part]
+        shared += sum(map(len, sets)) > len(set().union(*sets))
+    return shared >= MIN_REPEATED * len(cells)
 
 
 def _are_sets(cells: Sequence[Any]) -> bool:

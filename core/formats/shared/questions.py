@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
-from core.formats.shared.people import ambiguous_grid, rater_named_in
+from core.formats.shared.people import ALIKE, ambiguous_grid, rater_named_in
 from core.formats.shared.profiles import STATED
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ NUMBER_OF_ITEM = re.compile(
 
 def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
     """Ask where rows are taken for items and may be something else, unless somebody said so."""
+    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
+        _ask_about_alike(mapping, findings)
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.layout == "one_hot":
@@ -31,6 +33,17 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         rule = "what is one row? There is no header, and no column has another id in every row"
         fix = "If a row is one person's view of an item, say so (--row view --source column2)."
         findings.add(rule, fix)
+
+
+def _ask_about_alike(mapping: ColumnMapping, findings: Findings) -> None:
+    some = ", ".join(mapping.labels[:3]) + (" …" if len(mapping.labels) > 3 else "")
+    rule = (
+        f"what is one row? {len(mapping.labels)} columns are taken for what people said of an item"
+    )
+    fix = (
+        "If columns are parts of one answer, say so (--row item); if each is an item and a row is "
+    )
+    findings.add(rule, fix + "a person, turn the table, so that items are rows.", value=some)
 
 
 def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:

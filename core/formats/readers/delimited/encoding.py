@@ -7,16 +7,18 @@ import codecs
 import csv
 import io
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
 from pathlib import Path
+from typing import Any
 
 from core.formats.shared.findings import Findings
 
 SCAN_BYTES = 2**22
 SAMPLE, ROWS = 2**18, 500  # looked at to tell ragged rows from damaged ones
+IMPORT = '{"ImportId"'  # of Qualtrics
 MIN_UNEVEN = 0.2  # of them
 
 
@@ -129,16 +131,44 @@ def without_remarks(text: Text) -> Iterator[Text]:
     if not remarks and not is_spaced:
         yield text
         return
+    has_names = bool(remarks) and _n_cells(remarks[-1], between) == _n_cells(first, between)
+    header = [remarks[-1][1:]] if has_names else []
+
+    def rows(lines: Iterator[str]) -> Iterator[list[str]]:
+        kept = chain(header, islice(lines, len(remarks), None))
+        return csv.reader(kept, delimiter=between, skipinitialspace=is_spaced)
+
+    with _rewritten(text, rows, between) as copy:
+        yield copy
+
+
+@contextmanager
+def without_questions(text: Text) -> Iterator[Text]:
+    """Give the text of a survey by Qualtrics without the two rows that tell what columns ask."""
+    with text.path.open(encoding="utf-8-sig", newline="") as file:
+        head = file.read(SAMPLE)
+    rows = list(islice(csv.reader(io.StringIO(head)), 3)) if "ImportId" in head else []
+    if len(rows) < 3 or not all(cell.startswith(IMPORT) for cell in rows[2] if cell):
+        yield text
+        return
+
+    def answers(lines: Iterator[str]) -> Iterator[list[str]]:
+        given = csv.reader(lines)
+        return chain(islice(given, 1), islice(given, 2, None))
+
+    with _rewritten(text, answers, ",") as copy:
+        yield copy
+
+
+@contextmanager
+def _rewritten(text: Text, rows: Callable[[Iterator[str]], Any], separator: str) -> Iterator[Text]:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, text.path.name)
         with (
             text.path.open(encoding="utf-8-sig", newline="") as old,
             copy.open("w", encoding="utf-8", newline="") as new,
         ):
-            has_names = bool(remarks) and _n_cells(remarks[-1], between) == _n_cells(first, between)
-            rows = chain([remarks[-1][1:]] if has_names else [], islice(old, len(remarks), None))
-            given = csv.reader(rows, delimiter=between, skipinitialspace=is_spaced)
-            csv.writer(new, delimiter=between, lineterminator="\n").writerows(given)
+            csv.writer(new, delimiter=separator, lineterminator="\n").writerows(rows(old))
         yield _scan(copy)
 
 

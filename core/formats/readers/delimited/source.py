@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from core.formats.readers.delimited.encoding import ROWS, Text, as_utf8, even_rows, without_remarks
+from core.formats.readers.delimited.encoding import (
+    ROWS,
+    Text,
+    as_utf8,
+    even_rows,
+    without_questions,
+    without_remarks,
+)
 from core.formats.readers.delimited.head import (
     Separator,
     has_header,
@@ -51,7 +58,11 @@ def opened(path: Path, findings: Findings, given: ColumnMapping | None) -> Itera
 
 
 def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[Source]:
-    with as_utf8(path, findings) as whole, without_remarks(whole) as text:
+    with (
+        as_utf8(path, findings) as whole,
+        without_remarks(whole) as table,
+        without_questions(table) as text,
+    ):
         source = _open(text, findings, stated)
         with even_rows(text, source.separator, len(source.names)) as even:
             if even is text:

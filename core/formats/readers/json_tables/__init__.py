@@ -184,7 +184,9 @@ def _copied_objects(
         return None  # each object would lose its key
     with copy.original.opened() as path:
         rows = source.rows(path, keyed=copy.mapping.keyed)
-        if rows is None or (not source.lines and sum(1 for _ in rows) < dataset.n_instances):
+        if rows is None or not next(rows, "{").startswith("{"):
+            return None
+        if not source.lines and 1 + sum(1 for _ in rows) < dataset.n_instances:
             return None  # objects are groups of items
     return _extended(source, copy, dataset, resolution)
 
@@ -238,6 +240,8 @@ def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
             key, found = keyed_records(found)
         else:
             return _column_table(found), None
+    if isinstance(found, list) and found and all(isinstance(one, list) for one in found):
+        found = [{"labels": one} for one in found]
     if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'
         refuse("JSON must be a list of objects, objects by id, or an object of columns", fix)
