@@ -120,9 +120,9 @@ def _find_labels(roles: Roles) -> None:
         return
     finders: tuple[Callable[[Roles], bool], ...] = (
         long_labels,
-        ticked_columns,
         prefixed_labels,
         _named_set,
+        ticked_columns,
         _list_of_names,
         yes_or_no_columns,
         shares_of_people,
@@ -233,7 +233,8 @@ def _unnamed_set(roles: Roles) -> bool:
 def _list_of_names(roles: Roles) -> bool:
     free = [one for one in roles.free.values() if not one.is_outcome]
     found = [one for one in free if one.kind == "names"]
-    found += [one for one in free if one.kind == "other" and _lists_few_names(one)]
+    lists = [one for one in free if one.kind == "other" and isinstance(one.values[0], list)]
+    found += [one for one in lists if _lists_few_names(one)]
     if len(found) > 1:
         found = [one for one in found if _repeats_names(one)]
     return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
@@ -249,8 +250,8 @@ def _repeats_names(one: Profile) -> bool:
 
 def _set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
-    texts = [one for one in roles.free.values() if one.kind == "text"]
-    for one in [one for one in texts if not one.is_outcome and not one.is_truth]:
+    free = [one for one in roles.free.values() if one.kind in ("text", "other")]
+    for one in [one for one in free if not one.is_outcome and not one.is_truth]:
         if all(str(value).strip()[:1] in ("[", "{", "") for value in one.values):
             if _lists_few_names(one):
                 return _take_set(roles, one, f"lists of few names fill {one.name!r}")

@@ -11,6 +11,7 @@ from core.formats.shared.mapping import LABEL_PREFIXES
 from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
 
 TURK = "Answer."
+MIN_BETWEEN = 3  # 0/1 columns between ids and texts that are labels
 MAX_RATED = 10  # steps of a scale
 TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", "✔", "☑")
 CHECKED = {"checked", "selected"}
@@ -122,7 +123,8 @@ def trailing_flags(roles: Roles) -> bool:
     if not others or not allows_layout(roles, "one_hot"):
         return False
     inner = [one for one in free if one.kind != "text" and not one.is_never_feature]
-    inner = inner if all(one.kind == "binary" for one in inner[1:]) else []
+    is_few = len(inner) < MIN_BETWEEN
+    inner = [] if is_few or any(one.kind != "binary" for one in inner) else inner
     for place, ordered in (("last", free[::-1]), ("first", free), ("only", inner)):
         run = _leading_run(ordered)
         if run and not all(map(roles.is_constant, run)):

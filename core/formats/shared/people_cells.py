@@ -68,6 +68,7 @@ PLAIN_SETS = (
 )
 STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
 _SURELY_SOURCES = tuple(k for k in SOURCE_KEYS if k not in ("name", "id", "source", "by"))
+PLACES = ("start", "startoffset", "begin", "offset", "span", "bbox", "points", "boundingbox")
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
 TOTAL = re.compile(
     rf"count|total|n|(n|num|number)[ _](of[ _])?({WHO}|votes|annotations)"
@@ -139,7 +140,8 @@ def find_answers(roles: Roles) -> None:
         return
     last = {one.last_key: one for one in reversed(roles.free.values())}
     named = [roles.named([name]) or last.get(name) for name in ANSWER_NAMES]
-    has_set = roles.named(PLAIN_SETS, "text", "names", "other") is not None
+    plain = roles.named(PLAIN_SETS, "text", "names", "other")
+    has_set = plain is not None and not roles.is_constant(plain.name)
     has_set = has_set or any(name.startswith(LABEL_PREFIXES[:2]) for name in roles.free)
     rest = [one for one in roles.free.values() if one.kind in ("other", "text") and not has_set]
     for one in dict.fromkeys([*(one for one in named if one is not None), *rest]):
@@ -206,7 +208,12 @@ def _agree(cells: Sequence[Any]) -> bool:
 
 
 def _are_sets(cells: Sequence[Any]) -> bool:
-    """Whether lists of objects seldom name a label twice, as the answers of several people do."""
+    """Whether lists of objects seldom name a label twice, as the answers of several people do.
+
+    What is marked in a text or picture is nobody's answer about all of it.
+    """
+    if any(key_among(part, PLACES) is not None for cell in cells for part in cell or () if part):
+        return True
     try:
         each = [parse_names(cell, None) for cell in cells]
     except ValueError:

@@ -19,6 +19,7 @@ from core.data.dataset import CandidateDataset
 from core.failpoints import failpoint
 from core.formats.readers.json_tables.nesting import (
     are_keyed,
+    are_label_lists,
     are_records,
     coco_records,
     flattened,
@@ -240,7 +241,7 @@ def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
             key, found = keyed_records(found)
         else:
             return _column_table(found), None
-    if isinstance(found, list) and found and all(isinstance(one, list) for one in found):
+    if isinstance(found, list) and are_label_lists(found):
         found = [{"labels": one} for one in found]
     if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'

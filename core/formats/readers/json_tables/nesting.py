@@ -105,6 +105,21 @@ def are_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
+def are_label_lists(document: Sequence[Any]) -> bool:
+    """Whether a document is a list of lists of few names or class numbers, also one per person.
+
+    Lists of one length are rows of a matrix, or pairs.
+    """
+    some = [one for one in document if isinstance(one, list)]
+    inner = [part for one in some for part in one]
+    if all(isinstance(part, list) for part in inner):
+        inner = [name for part in inner for name in part]
+    elif len({len(one) for one in some}) == 1:
+        return False
+    plain = bool(inner) and all(type(name) in (str, int) for name in inner)
+    return plain and len(some) == len(document) and 2 * len(set(inner)) < len(inner)
+
+
 def ungrouped(records: Sequence[Record]) -> Sequence[Record]:
     """Return the items of groups such as `{"Corpus": "a", "Tweets": [{…}, …]}`.
 
