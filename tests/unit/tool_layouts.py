@@ -395,6 +395,103 @@ def brat_table(rng: random.Random) -> Layout:
     return Layout("spans.csv", table(rows), N, 5, 4, has_features=False)
 
 
+def ner_spans(rng: random.Random) -> Layout:
+    """What is marked in a text is nobody's answer about it."""
+    items = [
+        {
+            "id": k,
+            "text": i.text,
+            "entities": [
+                {"id": n, "label": x, "start_offset": n, "end_offset": n + 3}
+                for n, x in enumerate(i.labels * 2)
+            ],
+        }
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("spans.jsonl", lines(items), N, 5, 0)
+
+
+def doccano_seq(rng: random.Random) -> Layout:
+    """doccano's spans as lists: where they begin and end, and their label."""
+    items = [
+        {"id": k, "text": i.text, "label": [[0, 3, x] for x in i.labels]}
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("seq.jsonl", lines(items), N, 5, 0)
+
+
+def flags_and_meta(rng: random.Random) -> Layout:
+    """An object beside 0/1 columns is no set of labels."""
+    items = [
+        {
+            "text": i.text,
+            "meta": {f"m{rng.randint(0, 4)}": rng.randint(0, 9), "z": 1},
+            **{x: int(x in i.labels) for x in LABELS},
+        }
+        for i in crowd()
+    ]
+    return Layout("flags.jsonl", lines(items), N, 5, 0)
+
+
+def labels_and_marks(rng: random.Random) -> Layout:
+    """Ticks beside a column of labels are none."""
+    rows: Rows = [["id", "text", "labels", "reviewed", "starred"]] + [
+        [i.id, i.text, "|".join(i.labels), "x" if k % 3 else "", "x" if k % 2 else ""]
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("marks.csv", table(rows), N, 5, 0)
+
+
+def yolo_like(rng: random.Random) -> Layout:
+    """A row per box in a picture."""
+    rows: Rows = [["image_path", "x1", "y1", "x2", "y2", "class_name"]]
+    for k, i in enumerate(crowd()):
+        for x in i.labels:
+            rows.append([f"{k}.jpg", *rng.choices(range(100), k=4), x])
+    return Layout("retina.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def vindr(rng: random.Random) -> Layout:
+    """VinDr's chest X-rays: a row per radiologist and finding."""
+    rows: Rows = [["image_id", "class_name", "class_id", "rad_id", "x_min", "y_min"]]
+    for k, _, w, s in views():
+        for x in s:
+            rows.append(
+                [f"{k * 7919:016x}", x, LABELS.index(x), f"R{w[1:]}", rng.random(), rng.random()]
+            )
+    return Layout("vindr.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def toxic_jsonl(rng: random.Random) -> Layout:
+    """Answers of workers in a list, with an object about each of them."""
+    items = [
+        {
+            "id": k,
+            "comment_text": i.text,
+            "annotators": [
+                {
+                    "worker_id": w,
+                    "toxic": int("anger" in s),
+                    "obscene": int("fear" in s),
+                    "demographics": {"gender": "f"},
+                }
+                for w, s in i.answers.items()
+            ],
+        }
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("tox.jsonl", lines(items), N, 2, 4)
+
+
+def label_names_beside_csv(rng: random.Random) -> Layout:
+    """Open Images: a row per picture and label, without a value."""
+    rows: Rows = [["ImageID", "LabelName"]]
+    for k, i in enumerate(crowd()):
+        for x in i.labels:
+            rows.append([f"{k:08x}", f"/m/0{LABELS.index(x)}"])
+    return Layout("oi.csv", table(rows), N, 5, 0, has_features=False)
+
+
 TOOLS: tuple[Callable[[random.Random], Layout], ...] = (
     fasttext,
     spacy_cats,
@@ -421,4 +518,12 @@ TOOLS: tuple[Callable[[random.Random], Layout], ...] = (
     per_annotator_objects,
     flat_annotator_objects,
     brat_table,
+    ner_spans,
+    doccano_seq,
+    flags_and_meta,
+    labels_and_marks,
+    yolo_like,
+    vindr,
+    toxic_jsonl,
+    label_names_beside_csv,
 )

@@ -249,8 +249,9 @@ def label_in(said: Mapping[Any, Any], depth: int = DEPTH) -> Any:
         return said[label]
     source = key_among(said, SOURCE_KEYS)
     rest = {key: value for key, value in said.items() if key != source and value is not None}
-    if len(rest) > 1 and all(isinstance(v, int) and v in (0, 1) for v in rest.values()):
-        return rest
+    flat = {key: value for key, value in rest.items() if not isinstance(value, list | Mapping)}
+    if len(flat) > 1 and all(isinstance(v, int) and v in (0, 1) for v in flat.values()):
+        return flat
     inner = [one for value in rest.values() if isinstance(one := loaded(value), Mapping)]
     found = (label_in(one, depth - 1) for one in inner if depth)
     return next((one for one in found if one is not None), None)

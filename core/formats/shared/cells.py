@@ -127,8 +127,13 @@ def _names_of(cell: Any) -> list[str]:
         cell = [cell]
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         raise ValueError("not a list of names")
-    flat = [part for one in cell for part in (one if isinstance(one, list) else [one])]
+    flat = [part for one in cell for part in (_inner(one) if isinstance(one, list) else [one])]
     return [_name(one) for one in flat if one is not None]
+
+
+def _inner(part: list[Any]) -> list[Any]:
+    """Return the names of a list within a list, which may be the path to one, or [0, 3, "sea"]."""
+    return [one for one in part if isinstance(one, str)] or part
 
 
 def _names_by_key(cell: dict[Any, Any]) -> Any:

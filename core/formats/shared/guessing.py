@@ -77,7 +77,7 @@ OTHER_SET_NAMES = (
     *("judgments", "judgements", "judgment", "judgement", "emotions", "emotion", "category", "tag"),
     *("class", "class_label", "choice", "topic", "genre", "sentiment", "rating", "predictions"),
     *("prediction", "predicted_labels", "attributes", "keywords", "toxicity", "intent", "intents"),
-    *("result", "results", "taskanswers"),
+    *("result", "results", "taskanswers", "class_name", "label_name", "labelname"),
 )
 ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"

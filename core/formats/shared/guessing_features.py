@@ -74,7 +74,8 @@ def _is_excluded(roles: Roles, one: Profile) -> bool:
     """Whether numbers name, count or date something, or differ between views of one item."""
     if one.kind not in ("number", "binary") or one.is_never_feature:
         return one.kind in ("number", "binary")
-    if roles.fields.get("row") != "view" or roles.fields.get("id") is None:
+    repeats = roles.fields.get("row") == "view" or roles.fields.get("layout") == "long"
+    if not repeats or roles.fields.get("id") is None:
         return False
     return roles.differs_between_views(one)
 

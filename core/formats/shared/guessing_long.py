@@ -1,5 +1,7 @@
 """Labels one by one: a row per item and label, perhaps with a value and who said it."""
 
+import re
+
 from core.formats.shared.guessing_features import TEXT_NAMES
 from core.formats.shared.guessing_flags import allows_layout
 from core.formats.shared.people import ITEM, take_item
@@ -8,6 +10,9 @@ from core.formats.shared.profiles import Profile, Roles
 VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
 PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
 IGNORED = ("ignore",)
+PLACE = re.compile(
+    r"[xywh][_ ]?(min|max|\d)?|[xy]_?cent(er|re)|(width|height|left|top|right|bottom)|area"
+)
 LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
 
 
@@ -56,12 +61,28 @@ def _accepted(roles: Roles) -> Profile | None:
 def _repeated_item(roles: Roles, label: Profile, value: Profile | None) -> Profile | None:
     """Return the column that names an item again for each of its labels, where each has a value."""
     if value is None:
-        return None
+        return _marked_item(roles, label)
     for one in roles.free.values():
         is_item = ITEM.fullmatch(one.last_key) and one.name not in (label.name, value.name)
         if is_item and not one.distinct:
             pairs = list(zip(roles.cells(one.name), roles.cells(label.name), strict=True))
             return one if len(set(pairs)) == len(pairs) else None
+    return None
+
+
+def _marked_item(roles: Roles, label: Profile) -> Profile | None:
+    """Return the column that names an item again for whatever is marked in it.
+
+    Rows that have another text or other numbers, but for where the mark is, are items themselves.
+    """
+    rest = [one for one in roles.free.values() if one is not label and one.kind != "empty"]
+    items = [one for one in rest if ITEM.fullmatch(one.last_key) or one.is_picture]
+    for item in [one for one in items if not one.distinct and one.kind in ("text", "number")]:
+        told = [one for one in rest if one is not item and not PLACE.fullmatch(one.key)]
+        told = [one for one in told if one.is_wordy or one.kind in ("number", "binary", "numbers")]
+        told = [one for one in told if not one.is_never_feature]
+        if not any(roles.differs_between(item.name, one) for one in told):
+            return item
     return None
 
 

@@ -19,7 +19,7 @@ RATER = re.compile(
     r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
     r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
     r"|e-?mail([ _]?address)?|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle"
-    r"|performer|assignee)",
+    r"|performer|assignee|rad_id)",
     re.IGNORECASE,
 )
 NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)

@@ -187,7 +187,7 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         return "objects" if all(label_in(part) is not None for part in parts) else None
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
-        is_plain = all(isinstance(name, str | int) for name in flat)
+        is_plain = {type(name) for name in flat} in (set(), {str}, {int})  # no [0, 3, "sea"]
         return "lists" if is_plain and (is_named or _agree(cells)) else None
     if is_named and _are_class_numbers(one):
         return "lists"

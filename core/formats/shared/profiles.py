@@ -185,9 +185,13 @@ class Roles:
 
     def differs_between_views(self, one: Profile) -> bool:
         """Whether a column says different things of one item."""
+        return self.differs_between(self.fields["id"], one)
+
+    def differs_between(self, item: str, one: Profile) -> bool:
+        """Whether a column says different things where another says the same."""
         first: dict[object, object] = {}
-        views = zip(self.cells(self.fields["id"]), self.cells(one.name), strict=True)
-        return any(first.setdefault(item, value) != value for item, value in views)
+        views = zip(self.cells(item), self.cells(one.name), strict=True)
+        return any(first.setdefault(key, value) != value for key, value in views)
 
     def column_of(self, field: str) -> Profile | None:
         """Return the column that has a role; a column may be called by an empty name."""
