@@ -70,6 +70,16 @@ def shared(path: Path) -> CandidateDataset:
     return made(sparse=path == MADE[1]) if path in MADE else npz.read(path).dataset
 
 
+def few_rows(dataset: CandidateDataset, max_cells: int = 1_500_000) -> CandidateDataset:
+    """Return the first rows of a large set, with all of its columns."""
+    n = max_cells // dataset.n_features
+    if dataset.n_instances <= n:
+        return dataset
+    truth = None if dataset.truth is None else dataset.truth[:n]
+    names = dataset.label_names, dataset.ids[:n], dataset.feature_names
+    return CandidateDataset(dataset.features[:n], dataset.candidates[:n], *names, truth)
+
+
 def made(sparse: bool) -> CandidateDataset:
     """Return data as the benchmark sets are: many numbers, true labels and false ones."""
     rng = np.random.default_rng(0)
