@@ -43,6 +43,9 @@ def _await_review(run_id: str) -> None:
 
 def draw_audit(run: RunRow, key: str, threshold: Threshold | None = None) -> None:
     """Say what an audit found for what this rule keeps, or offer it and say what is not known."""
+    if not review.is_prepared(run.id):  # also what comes after needs it
+        with st.spinner("Reading what the run says of every candidate …", show_time=True):
+            review.progress(run.id)
     found = trust.audited(run.id, threshold)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key=key):
         if found.is_done:

@@ -54,6 +54,15 @@ def desk(app):
     return [one for one in app.get("bidi_component") if one.key == "review.desk"]
 
 
+def test_very_much_data_is_waited_for_once(open_review, stage, monkeypatch):
+    monkeypatch.setattr(preload, "MAX_CELLS", 0)
+    app = open_review()
+    assert not app.exception
+    assert desk(app)
+    review._preparing[stage.run_id].result(20)
+    assert review.is_prepared(stage.run_id)
+
+
 def test_without_a_name_it_asks_who_decides(open_review):
     app = open_review("")
     assert not app.exception
