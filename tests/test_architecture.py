@@ -85,6 +85,15 @@ def test_what_is_drawn_is_described(path):
             assert {"alt", None} & {one.arg for one in call.keywords}, call.lineno
 
 
+def test_a_popover_that_closes_asks_for_no_rerun():
+    """A click on a link would close it, and the rerun overtake the change of page."""
+    for path in (ROOT / "plain_app").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                names = {one.arg for one in call.keywords}
+                assert call.func.attr != "popover" or not names & {"on_change", None}, path
+
+
 @pytest.mark.parametrize(
     "path",
     [path for part in ("core", "plain_app") for path in sorted((ROOT / part).rglob("*.py"))],
