@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_server import Server, serving
+from app_server import Server, end_runs, serving
 from finished_run import finished_run
 from journey import (
     LONG,
@@ -33,10 +33,18 @@ SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 
 
 @pytest.fixture(scope="module")
-def demo_server(tmp_path_factory) -> Iterator[Server]:
-    """A server of the demo, on which each test makes a run."""
+def served_demo(tmp_path_factory) -> Iterator[Server]:
     with serving(tmp_path_factory.mktemp("demo") / "space", "--data", "demo") as server:
         yield server
+
+
+@pytest.fixture
+def demo_server(served_demo) -> Iterator[Server]:
+    """A server of the demo, on which each test makes a run; none goes on after its test."""
+    yield served_demo
+    end_runs(served_demo.workspace)
+    if served_demo.process.poll() is not None:  # a test that kills it did not come to its end
+        served_demo.start()
 
 
 @pytest.fixture(scope="module")
