@@ -5,7 +5,7 @@ store (`core.store.lanes`), so that nobody answers what another has, unless two 
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Generic
@@ -104,6 +104,11 @@ class Assignment:
         """Lease the first instances that nobody else has; return them in order."""
         lanes = self.workspace.lanes
         return lanes.claim(self.fingerprint, self.annotator, names, count, overlap=overlap)
+
+    def release(self, dropped: Iterable[str]) -> None:
+        """Let others have instances that left this person's desk; what is held again stays."""
+        gone = sorted(set(dropped) - set(self.held))
+        self.workspace.lanes.release(self.fingerprint, self.annotator, gone)
 
     def lost(self) -> list[str]:
         """Return the held instances that went to others meanwhile; of an audit none."""

@@ -74,9 +74,7 @@ def questions(claims: Claims, body: dict[str, Any]) -> dict[str, Any]:
     """Return the next questions of one annotator's lane."""
     results = explore.explored(claims.run_id)
     asked = _asked(results, claims, body)
-    dropped = [name for name in _strings(body.get("dropped")) if name in results.row_of]
-    gone = sorted(set(dropped) - set(asked.assignment.held))
-    workspace().lanes.release(claims.fingerprint, claims.annotator, gone)
+    asked.assignment.release(one for one in _strings(body.get("dropped")) if one in results.row_of)
     lost = asked.assignment.lost()
     make = _pages if body.get("mode") == "same" else _single
     items, n_elsewhere = make(claims.run_id, asked)
