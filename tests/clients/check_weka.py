@@ -7,7 +7,7 @@ from pathlib import Path
 
 folder = Path(sys.argv[1])
 n, d, n_labels = json.loads((folder / "expected.json").read_text())["emotions"]
-java = ["java", "-cp", "/usr/share/java/weka.jar", "weka.core.Instances"]
+java = ["java", "-cp", sys.argv[2], "weka.core.Instances"]
 done = subprocess.run([*java, str(folder / "emotions.arff")], capture_output=True, text=True)
 assert done.returncode == 0, done.stderr
 told = done.stdout.split()

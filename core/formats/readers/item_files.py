@@ -140,7 +140,12 @@ def _item(source: PictureSource, name: str, by_name: dict[str, str]) -> Item | N
     except (BrokenPicture, ValueError, RecursionError, DatasetError):
         return None
     beside = by_name.get(PureWindowsPath(image).name, image) if image else key
-    return Item(key, labels, image=beside)
+    return Item(key, sorted(set(map(_unicode, labels))), image=_unicode(beside))
+
+
+def _unicode(text: str) -> str:
+    """Return text that can be written: JSON may hold half of a character."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _shapes_of_labelme(found: Any) -> tuple[str, list[str]]:
