@@ -288,6 +288,11 @@ class PlainTrainer:
         return to_host(self._propagation.whole(self._confidence))
 
     @property
+    def cell_confidences(self) -> Matrix:
+        """The same of the candidates alone, in row-major order."""
+        return to_host(self._confidence)
+
+    @property
     def sources(self) -> Reliability | None:
         """How reliable each source is, at the end of a training; none without several sources."""
         return self._propagation.reliability(self._Y_hat)
@@ -323,10 +328,10 @@ class PlainTrainer:
 
     def _metrics(self, dataset: CandidateDataset) -> dict[str, float]:
         """Score the confidences against the truth; for display only, nothing learns from it."""
-        offered, confidences = dataset.candidates > 0, self.confidences
-        truth = np.asarray(dataset.truth)
-        auc = roc_auc(truth[offered], confidences[offered])
-        return {"auc": auc, "f1": f1(truth, confidences > 0.5)}
+        offered, cells = dataset.candidates > 0, self.cell_confidences
+        truth, kept = np.asarray(dataset.truth), np.zeros(offered.shape, bool)
+        kept[offered] = cells > 0.5
+        return {"auc": roc_auc(truth[offered], cells), "f1": f1(truth, kept)}
 
 
 class _OneNetwork:

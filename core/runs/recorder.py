@@ -16,7 +16,6 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from core.data.dataset import CandidateDataset
 from core.engine.events import EpochRecord, Event, RunEnded
 from core.errors import (
     ClaimLost,
@@ -68,10 +67,9 @@ def checkpoint_interval(spent: float, least: float = CHECKPOINT_SECONDS) -> floa
 class Recorder:
     """Records one claimed run; used as a context, also that it failed, and why."""
 
-    def __init__(self, workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> None:
+    def __init__(self, workspace: Workspace, run: RunRow) -> None:
         self._runs, self._run = workspace.runs, run
         self._folder = workspace.runs.folder(run.id)
-        self._offered = np.flatnonzero(dataset.candidates)
         self._waiting: list[tuple[int, Event]] = []
         self._rows: list[npt.NDArray[np.float32]] = []  # confidences of the waiting epochs
         self._seq, self._saved, self._interval = 0, monotonic(), CHECKPOINT_SECONDS
@@ -86,7 +84,7 @@ class Recorder:
         is_epoch = isinstance(event, EpochRecord)
         if isinstance(event, EpochRecord):
             self._seq = event.epoch + 1  # after run_started and graphs_built
-            self._rows.append(trainer.confidences.ravel().take(self._offered))
+            self._rows.append(trainer.cell_confidences)
         self._waiting.append((self._seq, event))
         self._seq += 1
         now = monotonic()

@@ -233,7 +233,7 @@ def _train(
 
     torch.set_num_threads(background.n_threads())
     folder = workspace.runs.folder(run.id)
-    record = Recorder(workspace, run, dataset)
+    record = Recorder(workspace, run)
     trainer = PlainTrainer(run.config, folder=folder)
     instances, labels = read_graphs(folder)
     start = _start_values(workspace, run, dataset)
