@@ -57,14 +57,13 @@ def preload(run_ids: list[str]) -> None:
 
 def _prepare(run_id: str) -> None:
     from core.review import Threshold
-    from core.review.session import Query
     from plain_app.services import explore, export, lens, review
 
     if explore.explored(run_id).dataset.candidates.size <= MAX_CELLS:
         review.progress(run_id)
-        review.run_review(run_id).ranking(Query("false_first"))  # the slowest order to begin with
         export.outcome(run_id, Threshold(), False)
         at = lens.lens_data(run_id)
         lens.see(at, {})
         moves = (one.name for one in lens.panel(at, {}) if not one.is_disabled)
         lens.sweep(at, {}, next(moves), 0)
+        review.current_state(run_id).reviewer.beside_others()  # for most likely false: seconds

@@ -8,6 +8,7 @@ from app_stages import figures
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
+from core.review.session import Query
 from core.store import Decision
 from plain_app.server import preload
 from plain_app.services import review
@@ -172,9 +173,11 @@ def test_a_run_that_was_preloaded_needs_nothing_made_when_it_is_opened(
 ):
     preload.preload([stage.run_id, "nobody"])
     monkeypatch.setattr("core.review.load.Reviewer", None)
+    monkeypatch.setattr("core.review.reviewer.Companions", None)  # fitted for most likely false
     app = open_review()
     assert not app.exception
     assert not app.error
+    assert review.run_review(stage.run_id).ranking(Query("false_first")).questions
 
 
 def test_order_and_labels_of_an_address_are_asked_for_and_others_are_not(stage, open_review):
