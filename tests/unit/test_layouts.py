@@ -398,18 +398,30 @@ def test_boxes_that_were_not_ticked_are_no(tmp_path: Path) -> None:
             assert (sorted(found[0]), sorted(found[1])) == (yes, no)
 
 
-def test_workers_items_and_labels_without_a_header_are_asked_about(tmp_path: Path) -> None:
-    rows = [
-        [f"A2IG{who}7P", f"http://site{k}.com", said[0]]
-        for k, item in enumerate(layouts.crowd(single=True))
+@pytest.mark.parametrize("numbers", [True, False], ids=["numbers", "names"])
+def test_items_workers_and_labels_without_a_header_are_asked_about(
+    numbers: bool, tmp_path: Path
+) -> None:
+    rows: list[list[Any]] = [
+        [k + 1, int(who[1:]) + 7, layouts.LABELS.index(said[0])]
+        if numbers
+        else [f"A2IG{who}7P", f"http://site{k}.com", said[0]]
+        for k, item in enumerate(
+            layouts.crowd(single=True, raters=tuple(f"r{j}" for j in range(9)))
+        )
         for who, said in item.answers.items()
     ]
-    path = tmp_path / "labels.txt"
+    path = tmp_path / "labels.tsv"
     path.write_text(layouts.table(rows, "\t"))
-    assert any("what is one row?" in one.message for one in formats.read(path).problems)
-    data = formats.read(path, ColumnMapping(row="view", source="column1")).dataset
+    found = formats.read(path)
+    (asked,) = [one for one in found.problems if one.message.startswith("what is one row?")]
+    data, item = found.dataset, "column1" if numbers else "column2"
+    assert f"--source {item}" in asked.fix
     assert data.votes is not None
-    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 4)
+    assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 9)
+    turned = formats.read(path, ColumnMapping(row="view", source=item)).dataset
+    assert turned.n_instances == 9
+    assert formats.read(path, ColumnMapping(row="item")).dataset.votes is None
 
 
 def test_items_that_repeat_without_a_rater_are_asked_about(tmp_path: Path) -> None:

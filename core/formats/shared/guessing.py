@@ -24,7 +24,7 @@ from core.formats.shared.guessing_flags import (
     uncertain_flags,
     yes_or_no_columns,
 )
-from core.formats.shared.guessing_long import long_labels
+from core.formats.shared.guessing_long import find_triples, long_labels
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -91,8 +91,8 @@ UNNAMED = re.compile(r"column\d+")  # of a table without a header
 def guess(table: pa.Table, given: ColumnMapping | None = None) -> ColumnMapping:
     """Return a full mapping of the table's columns; what `given` states is kept."""
     roles = Roles(table, given)
-    finders = (find_people, _find_id, _find_labels, _find_truth, find_features, find_shown)
-    for find in finders:
+    about = (_find_id, _find_labels, _find_truth, find_features, find_shown)
+    for find in (find_people, find_triples, *about):
         find(roles)
     return roles.mapping(tuple(table.column_names))
 

@@ -5,7 +5,7 @@ import re
 from core.formats.shared.guessing_features import TEXT_NAMES
 from core.formats.shared.guessing_flags import allows_layout
 from core.formats.shared.people import ITEM, take_item
-from core.formats.shared.profiles import Profile, Roles
+from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles, delimiter_of
 
 VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
 PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
@@ -13,7 +13,40 @@ IGNORED = ("ignore",)
 PLACE = re.compile(
     r"[xywh][_ ]?(min|max|\d)?|[xy]_?cent(er|re)|(width|height|left|top|right|bottom)|area"
 )
+TRIPLES = "no header; no item and person come twice, which are taken"
+UNNAMED = re.compile(r"column\d+")
+MAX_LABELS = 50
 LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
+
+
+def find_triples(roles: Roles) -> None:
+    """A table without a header of items, people and what each said: item and person never twice.
+
+    Of the two, the column with more names is taken for the items; `questions` asks.
+    """
+    columns = list(roles.profiles.values())
+    stated = not all(map(roles.open, ("id", "labels", "layout")))
+    stated = stated or roles.fields.get("row", "view") != "view"
+    if stated or len(columns) != 3 or not all(UNNAMED.fullmatch(one.name) for one in columns):
+        return
+    *two, label = columns
+    cells = [roles.cells(one.name) for one in columns]
+    n, (n_first, n_second, n_labels) = len(cells[0]), [len(set(column)) for column in cells]
+    plain = all(one.kind in ("text", "number") and one.has_no_spaces for one in columns)
+    whole = all(one.kind == "text" or all(type(v) is int for v in one.values) for one in columns)
+    few = 2 <= n_labels <= min(MAX_LABELS, n / 4, max(n_first, n_second) / 2)
+    pairs = len(set(zip(*cells[:2], strict=True)))
+    if not (plain and whole and few and max(n_first, n_second) < n) or pairs < NEARLY_ALL * n:
+        return
+    item, person = two if n_first >= n_second else two[::-1]
+    if roles.fields.get("source") == item.name:
+        item, person = person, item
+    roles.set("row", "view", f"{TRIPLES}: {item.name!r} for items, {person.name!r} for people")
+    roles.take("id", [item.name], f"{item.name!r} has more names than {person.name!r}")
+    roles.set("source", person.name)
+    roles.free.pop(person.name, None)
+    roles.take("labels", [label.name], f"{label.name!r} has few names", layout="delimited")
+    roles.set("delimiter", *delimiter_of(label))
 
 
 def long_labels(roles: Roles) -> bool:

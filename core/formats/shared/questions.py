@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
+from core.formats.shared.guessing_long import TRIPLES
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
 from core.formats.shared.people import ALIKE, ambiguous_grid, rater_named_in
 from core.formats.shared.profiles import STATED
@@ -21,6 +22,12 @@ NUMBER_OF_ITEM = re.compile(
 
 def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
     """Ask where rows are taken for items and may be something else, unless somebody said so."""
+    if mapping.reasons.get("row", "").startswith(TRIPLES):
+        rule = f"what is one row? {mapping.id!r} is taken for items, {mapping.source!r} for people"
+        fix = (
+            f"If it is the other way round, say so (--row view --source {mapping.id}); if a row is "
+        )
+        findings.add(rule, fix + "an item, --row item.")
     if mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
         _ask_about_alike(mapping, findings)
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
