@@ -9,6 +9,7 @@ that it is wrong. A decision never overwrites the confidence of its own cell.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.special import expit
 
 from core.confidence.candidates import Candidates, Floats
 from core.confidence.level import Level
-from core.confidence.noise_model import Noise, logit
+from core.confidence.noise_model import Evidence, Noise, logit
 from core.confidence.readings import borne_out, held, worth_keeping
 from core.confidence.sources import SourceModel
 
@@ -48,6 +49,45 @@ class Calibration:
     kept: npt.NDArray[np.bool_]  # (n, L) candidates that are not to be rejected
 
 
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What candidates and predictions alone say, which decisions do not change."""
+
+    candidates: Candidates
+    noise: Noise
+    evidence: Evidence | None  # none without candidates
+
+    @classmethod
+    def by(cls, Y: Any, Z: Any, Y_hat: Any, eta: float, level: Level | None) -> Self:
+        candidates = Candidates.of(Y)
+        noise = Noise.fit(candidates, Y_hat, level)
+        is_any = noise.readings is not None
+        return cls(candidates, noise, noise.evidence(candidates, Z, Y_hat, eta) if is_any else None)
+
+    @cached_property
+    def mean(self) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """The mean of all readings, and which candidates some of them keep."""
+        assert self.noise.readings is not None
+        assert self.evidence is not None
+        return self.noise.coherent(self.candidates, *self.noise.readings.mean(*self.evidence))
+
+    def after(
+        self, known: Any, verdicts: Floats, weights: Floats
+    ) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Return the same after these answers, and which candidates are not to be rejected."""
+        p, kept = self.mean
+        noise, evidence = self.noise, self.evidence
+        if not len(known) or noise.readings is None or evidence is None:
+            return p, kept
+        alone = held(p, kept)
+        readings = noise.readings.after(*evidence.at(known), verdicts, weights)
+        p, kept = noise.coherent(self.candidates, *readings.mean(*evidence))
+        by_answers = ~kept & ~worth_keeping(p) & (alone >= 0.5)
+        kept = kept | worth_keeping(p) | by_answers
+        kept &= ~borne_out(p, by_answers, known, verdicts, weights)
+        return p, kept
+
+
 class Reliability(NamedTuple):
     """Cells binned by confidence: what was claimed beside what was true; empty bins left out."""
 
@@ -66,6 +106,7 @@ def calibrate(
     eta: float = 1.0,
     sources: SourceModel | None = None,
     level: Level | None = None,
+    told: Told | None = None,
 ) -> Calibration:
     """Return the probability of every candidate and the base rate of every label.
 
@@ -78,22 +119,16 @@ def calibrate(
         cell chosen for its confidence says little about the rest of its label. None: all were.
     sources : what the votes alone say, where several sources voted
     level : what earlier predictions, of candidates, told; None: these are such
+    told : what all but the decisions say, where that is known
     """
-    candidates = Candidates.of(Y)
+    if sources is None and told is None:
+        told = Told.by(Y, Z, Y_hat, eta, level)
+    candidates = Candidates.of(Y) if told is None else told.candidates
     offered, (rows, labels) = candidates.offered, candidates.cells
     known, verdicts, weights = _answers(offered, decided, sampled)
-    noise, kept = None, np.zeros(len(rows), bool)
-    if sources is None:
-        noise = Noise.fit(candidates, Y_hat, level)
-    if noise is not None and noise.readings is not None:
-        evidence = noise.evidence(candidates, Z, Y_hat, eta)
-        readings = noise.readings.after(*evidence.at(known), verdicts, weights)
-        p, kept = noise.coherent(candidates, *readings.mean(*evidence))
-        if len(known):
-            alone = held(*noise.coherent(candidates, *noise.readings.mean(*evidence)))
-            by_answers = ~kept & ~worth_keeping(p) & (alone >= 0.5)
-            kept = kept | worth_keeping(p) | by_answers
-            kept &= ~borne_out(p, by_answers, known, verdicts, weights)
+    kept = np.zeros(len(rows), bool)
+    if told is not None and told.evidence is not None:
+        p, kept = told.after(known, verdicts, weights)
     elif sources is not None:
         p = sources.refit(Y_hat, decided).confidences(Y, Z, Y_hat, eta)[rows, labels]
     else:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from core.confidence.calibration import calibrate
+from core.confidence.calibration import Told, calibrate
 from core.confidence.level import Level
 from core.confidence.readings import held
 from core.confidence.sources import SourceModel, source_model
@@ -68,6 +68,7 @@ class Reviewer:
     """
 
     _fit: Fit
+    _told: Told | None
 
     def __init__(
         self,
@@ -87,7 +88,7 @@ class Reviewer:
         self.variability, self.dependence = variability, dependence
         self.offered = dataset.candidates > 0
         self._Y = dataset.candidates.astype(np.float32)
-        self._Y_hat = np.asarray(Y_hat, np.float32)
+        self._Y_hat, self._told = np.asarray(Y_hat, np.float32), None
         self._forget()
         self._Z_start = propagator.clamped(self._Y, self._Y_hat, self._learned)
         self._mark(decisions)
@@ -306,9 +307,11 @@ class Reviewer:
         Also notes which candidates some reading of the data keeps: these stay at even odds, until
         decisions say more against them than such a reading says for them (`_OVERRULED`).
         """
-        given = (self._Y, self._Z_start, self._Y_hat, answers)
+        given, eta = (self._Y, self._Z_start, self._Y_hat), self.propagator.eta
+        if self._told is None and self.dataset.votes is None:
+            self._told = Told.by(*given, eta, self.level)
         known: dict[str, Any] = {"sources": self._sources(), "level": self.level}
-        found = calibrate(*given, eta=self.propagator.eta, **known)
+        found = calibrate(*given, answers, eta=eta, told=self._told, **known)
         self._kept = found.kept
         p = np.clip(found.probabilities, 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
