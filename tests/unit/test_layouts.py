@@ -286,6 +286,16 @@ def test_empty_lines_before_a_table_are_passed_over(tmp_path: Path) -> None:
     assert formats.read(path).dataset.n_instances == 9
 
 
+def test_lists_of_numbers_beside_flags_are_no_labels(tmp_path: Path) -> None:
+    given = [
+        {"text": f"words of {k}", "marks": [k % 3] * (1 + k % 4), "sea": k % 2, "sun": k % 3 // 2}
+        for k in range(30)
+    ]
+    path = tmp_path / "marks.jsonl"
+    path.write_text(layouts.lines(given))
+    assert formats.read(path).dataset.label_names == ("sea", "sun")
+
+
 def test_lists_with_null_among_texts_are_read(tmp_path: Path) -> None:
     given = [{"concepts": ["ab"[k % 2], None], "body": [f"text {k}", "more"]} for k in range(30)]
     path = tmp_path / "lists.jsonl"

@@ -232,12 +232,19 @@ def _unnamed_set(roles: Roles) -> bool:
 
 def _list_of_names(roles: Roles) -> bool:
     free = [one for one in roles.free.values() if not one.is_outcome]
-    found = [one for one in free if one.kind == "names"]
-    lists = [one for one in free if one.kind == "other" and isinstance(one.values[0], list)]
-    found += [one for one in lists if _lists_few_names(one)]
+    found = [one for one in free if one.kind == "names" and any(one.values)]
+    found += [one for one in free if _lists_objects(one) and _lists_few_names(one)]
     if len(found) > 1:
         found = [one for one in found if _repeats_names(one)]
     return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
+
+
+def _lists_objects(one: Profile) -> bool:
+    """Whether cells are lists of objects; lists of numbers may be anything."""
+    parts = [value[:1] for value in one.values if isinstance(value, list)]
+    return len(parts) == len(one.values) and any(
+        isinstance(p, dict) for part in parts for p in part
+    )
 
 
 def _repeats_names(one: Profile) -> bool:
@@ -250,9 +257,12 @@ def _repeats_names(one: Profile) -> bool:
 
 def _set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
-    free = [one for one in roles.free.values() if one.kind in ("text", "other")]
-    for one in [one for one in free if not one.is_outcome and not one.is_truth]:
-        if all(str(value).strip()[:1] in ("[", "{", "") for value in one.values):
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    for one in free:
+        is_object = one.kind == "other" and all(isinstance(value, dict) for value in one.values)
+        if one.kind != "text" and not is_object:
+            continue
+        if is_object or all(str(value).strip()[:1] in ("[", "{", "") for value in one.values):
             if _lists_few_names(one):
                 return _take_set(roles, one, f"lists of few names fill {one.name!r}")
             continue
