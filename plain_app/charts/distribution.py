@@ -106,7 +106,7 @@ def together_option(points: TogetherPoints) -> dict[str, Any]:
 
 
 def _of_all(title: str, shown: list[str], n_labels: int) -> str:
-    return title if len(shown) == n_labels else f"{title} ({len(shown)} most frequent)"
+    return title if len(shown) == n_labels else f"{title} (top {len(shown)})"
 
 
 def overview_option(
