@@ -30,8 +30,9 @@ SPARE = 600  # questions ranked beside those on desks: enough for twenty people 
 
 State = ReviewState[Explored]
 
+KEPT = 3  # runs whose review is kept
+
 _PREPARING = ThreadPoolExecutor(1)
-_preparing: dict[str, Future[Progress]] = {}
 
 
 class RunReview:
@@ -89,9 +90,12 @@ def is_prepared(run_id: str) -> bool:
     """Tell whether a review is there at once; that of very much data is begun beside, here."""
     if explore.explored(run_id).dataset.candidates.size <= preload.MAX_CELLS:
         return True
-    if run_id not in _preparing:
-        _preparing[run_id] = _PREPARING.submit(progress, run_id)
-    return _preparing[run_id].done()
+    return _prepared(str(workspace().folder), run_id).done()
+
+
+@lru_cache(maxsize=KEPT)  # a review that is no longer kept is begun again
+def _prepared(folder: str, run_id: str) -> Future[Progress]:
+    return _PREPARING.submit(progress, run_id)
 
 
 def current_state(run_id: str) -> State:
@@ -99,7 +103,7 @@ def current_state(run_id: str) -> State:
     return run_review(run_id).state.newest()
 
 
-@st.cache_resource(max_entries=3, show_spinner=False)
+@st.cache_resource(max_entries=KEPT, show_spinner=False)
 def _run_review(folder: str, run_id: str, studied: str) -> RunReview:
     return RunReview(ReviewState.begin(workspace(), explore.explored(run_id)))
 

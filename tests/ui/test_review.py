@@ -60,7 +60,7 @@ def test_very_much_data_is_waited_for_once(open_review, stage, monkeypatch):
     app = open_review()
     assert not app.exception
     assert desk(app)
-    review._preparing[stage.run_id].result(20)
+    review._prepared(str(stage.space.folder), stage.run_id).result(20)
     assert review.is_prepared(stage.run_id)
 
 

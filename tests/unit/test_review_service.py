@@ -18,8 +18,8 @@ from core.data.dataset import CandidateDataset
 from core.errors import PlainError
 from core.review.session import Query, ReviewState
 from core.store import Workspace, schema
+from plain_app.server import preload, tokens
 from plain_app.server import routes as api
-from plain_app.server import tokens
 from plain_app.server.access import BROWSER
 from plain_app.services import desk, review, trust
 from plain_app.services.explore import explored
@@ -36,6 +36,21 @@ def space(tmp_path, monkeypatch):
 @pytest.fixture
 def claims(space, demo) -> tokens.Claims:
     return tokens.Claims(demo.fingerprint, finished_run(space, demo), "ann")
+
+
+def test_a_review_of_much_data_that_is_no_longer_kept_is_prepared_again(space, demo, monkeypatch):
+    monkeypatch.setattr(preload, "MAX_CELLS", 0)
+    first, *others = (finished_run(space, demo, seed=at) for at in range(review.KEPT + 1))
+    for run_id in (first, *others):
+        review.is_prepared(run_id)
+    review._PREPARING.submit(int).result()  # after those before it
+    assert review.is_prepared(others[-1])
+    go_on = threading.Event()
+    review._PREPARING.submit(go_on.wait, 30)
+    assert not review.is_prepared(first)
+    go_on.set()
+    review._PREPARING.submit(int).result()
+    assert review.is_prepared(first)
 
 
 def test_a_review_that_nobody_uses_is_freed_without_the_garbage_collector(claims):
