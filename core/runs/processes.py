@@ -8,7 +8,7 @@ import sys
 import threading
 from contextlib import suppress
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import filelock
 import psutil
@@ -20,6 +20,9 @@ NICENESS = 19
 
 STANDBY_SECONDS = 1200.0
 """How long a process waits for a run."""
+
+TRIM_SECONDS = 20.0
+"""How often gaps in the heap are given back."""
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of malloc.h
 _started: list["subprocess.Popen[bytes]"] = []
@@ -126,17 +129,25 @@ def lower_priority() -> None:
 
 
 def return_memory() -> None:
-    """Have large arrays of this process go back to the system when they are freed.
+    """Have memory of this process go back to the system when it is freed.
 
     glibc takes arrays of up to 32 MB from its heap once one of that size was freed, and has a heap
-    for every few threads: what a server holds then grows for hours, in gaps it cannot use.
+    for every few threads: what a server holds then grows for hours, in gaps it cannot use. So large
+    arrays get memory of their own, and the gaps that smaller ones leave are given back regularly.
     """
     if not sys.platform.startswith("linux"):
         return
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:  # else another C library
-        mallopt(_M_MMAP_THRESHOLD, 256 * 1024)
-        mallopt(_M_ARENA_MAX, 4)
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):  # else another C library
+        library.mallopt(_M_MMAP_THRESHOLD, 256 * 1024)
+        library.mallopt(_M_ARENA_MAX, 4)
+        threading.Thread(target=_trim_for_ever, args=(library,), daemon=True).start()
+
+
+def _trim_for_ever(library: ctypes.CDLL) -> None:
+    while True:
+        sleep(TRIM_SECONDS)
+        library.malloc_trim(0)
 
 
 def identity(pid: int | None = None) -> tuple[int, float]:

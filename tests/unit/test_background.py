@@ -71,3 +71,29 @@ print((psutil.Process().memory_info().rss - before) / 2e8)
         command = [sys.executable, "-c", script, case]
         held[case] = float(subprocess.run(command, capture_output=True, text=True).stdout)
     assert held["returned"] < held["as it is"] / 5
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc")
+def test_gaps_that_smaller_arrays_leave_are_given_back():
+    script = """
+import sys, time, numpy, psutil
+from core.runs import processes as background
+background.TRIM_SECONDS = 0.05
+if sys.argv[1] == "returned":
+    background.return_memory()
+process, n_bytes = psutil.Process(), 120_000
+before = process.memory_info().rss
+pairs = [(numpy.ones(n_bytes, bool), bytes(1000)) for _ in range(1000)]
+kept = [small for _, small in pairs]
+del pairs
+held, end = 1.0, time.monotonic() + (30 if sys.argv[1] == "returned" else 1)
+while held > 0.2 and time.monotonic() < end:
+    time.sleep(0.05)
+    held = (process.memory_info().rss - before) / (1000 * n_bytes)
+print(held)
+"""
+    held = {}
+    for case in ("as it is", "returned"):
+        command = [sys.executable, "-c", script, case]
+        held[case] = float(subprocess.run(command, capture_output=True, text=True).stdout)
+    assert held["returned"] < held["as it is"] / 4
