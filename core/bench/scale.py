@@ -3,7 +3,8 @@
 Instances are sums of label prototypes plus noise: neighbours exist, neat clusters do not. Every
 size runs in its own process, so that peak memory is that size's own. Where the two largest lead is
 extrapolated stage by stage with the measured exponent, memory along its straight line. On a busy
-machine look at the processor's time, which counts what was worked, not waited.
+machine look at the processor's time, which counts what was worked, not waited; how much longer a
+training takes there is measured beside programs that leave no processor idle.
 """
 
 import json
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from time import perf_counter, process_time
 from typing import Any
 
@@ -40,6 +42,19 @@ def grow(
         command += [] if cluster is None else [cluster]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         yield json.loads(done.stdout.splitlines()[-1])
+
+
+@contextmanager
+def busy_machine() -> Iterator[int]:
+    """Keep every processor busy by a program of its own; give how many these are."""
+    command = [sys.executable, "-c", "while True: pass"]
+    burners = [subprocess.Popen(command) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield len(burners)
+    finally:
+        for one in burners:
+            one.kill()
+            one.wait()
 
 
 def measure(
@@ -127,9 +142,18 @@ def extrapolate(growth: list[dict[str, Any]], n: int, nodes: int = NODES) -> dic
 
 
 def run(
-    sizes: Iterable[int], epochs: int, device: str, progress: Any, cluster: str | None = None
+    sizes: Iterable[int],
+    epochs: int,
+    device: str,
+    progress: Any,
+    cluster: str | None = None,
+    *,
+    busy: bool = False,
 ) -> dict[str, Any]:
-    """Measure all sizes and extrapolate; with a cluster, measure them there too."""
+    """Measure all sizes and extrapolate; with a cluster, measure them there too.
+
+    With `busy` the largest once more on a machine whose processors are all at work.
+    """
     growth: list[dict[str, Any]] = []
     for n in sorted(sizes):
         progress(f"{n:,} rows")
@@ -138,6 +162,11 @@ def run(
     if cluster is not None:
         progress("on the cluster")
         result["cluster"] = list(grow([one["n"] for one in growth], epochs, device, cluster))
+    if busy:
+        progress("beside other programs")
+        with busy_machine() as n_programs:
+            (found,) = grow([growth[-1]["n"]], epochs, device)
+        result["busy"] = {**found, "n_programs": n_programs}
     if len(growth) > 1:
         result["exponents"] = exponents(growth)
         result["farther"] = [extrapolate(growth, n) for n in FARTHER]
@@ -155,6 +184,8 @@ def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         rows.append([f"{one['n']:,}", *spent, f"{one['recall']:.3f}", f"{one['load']:.1f}"])
     title = f"`studio`, {growth[0]['epochs']} epochs, d = {_D}, {_LABELS} labels"
     found = [(title, rows), *_beside(growth, result.get("cluster", []))]
+    if "busy" in result:
+        found.append(_busy_table(growth[-1], result["busy"]))
     if result["exponents"] is None:
         return found
     powers = [f"{power:.2f}" for power in result["exponents"].values()]
@@ -166,6 +197,17 @@ def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
         sizes = [f"{one[key]:,.0f} GB" for key in ("peak_gb", "node_gb", "moved_gb")]
         far.append([f"{one['n']:,}", *hours, *sizes])
     return [*found, ("More rows, extrapolated", far)]
+
+
+def _busy_table(alone: dict[str, Any], busy: dict[str, Any]) -> tuple[str, list[list[str]]]:
+    """Return what the same takes alone and beside programs that leave no processor idle."""
+    rows = [["n", "", "total", "CPU", "load"]]
+    for where, one in (("alone", alone), ("beside", busy)):
+        spent = [f"{one['total']:.0f} s", f"{one['cpu']['total']:.0f} s", f"{one['load']:.1f}"]
+        rows.append([f"{one['n']:,}", where, *spent])
+    times = [busy["total"] / alone["total"], busy["cpu"]["total"] / alone["cpu"]["total"]]
+    rows.append(["", "ratio", *(f"{ratio:.2f}" for ratio in times), ""])
+    return f"Beside {busy['n_programs']} programs that never rest", rows
 
 
 def _beside(

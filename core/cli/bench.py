@@ -49,6 +49,9 @@ def scale(
     epochs: Annotated[int, typer.Option(min=1, help="Epochs of every training.")] = 12,
     device: Device = "auto",
     cluster: Cluster = None,
+    busy: Annotated[
+        bool, typer.Option("--busy", help="The largest again beside a busy program per processor.")
+    ] = False,
     write: ReportFile = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -60,7 +63,8 @@ def scale(
 
     chosen = _whole_numbers("--sizes", sizes, 1, "10000,100000")
     with log.status("Measuring …") as status:
-        result = benchmark.run(chosen, epochs, device, status.update, cluster_address(cluster))
+        on = cluster_address(cluster)
+        result = benchmark.run(chosen, epochs, device, status.update, on, busy=busy)
     report_results("scale", benchmark.tables(result), result, write, as_json)
 
 

@@ -12,7 +12,7 @@ Comparisons are matrix products. A cell's rows are one piece of work for one thr
 waits for another: on a busy machine those of OpenMP do, and busily.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,10 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from core.cluster.executors import Executor, Item
 from core.cluster.shared_arrays import blocks, load, remove, save
-
-Rows = npt.NDArray[np.float32]
-Search = Callable[[Rows, Rows, int], tuple[Any, Any]]
-"""Of queries among rows: the k largest products of each, and their places."""
+from core.engine.exact_search import Rows, Search, exact_search, faiss_search
 
 TARGET = 0.93
 """Recall from which on more cells are not worth their time."""
@@ -69,7 +66,7 @@ def search_cells(
     device : where products are computed; the result may differ there in the last digit
     executor : runs blocks of rows and of cells as tasks, on the CPU; the result is the same
     """
-    search = _faiss_search if device == "cpu" else _torch_search(device)
+    search = exact_search(device)
     with _threads(device) as threads:
         centres = _Centres.of(X, seed, search)
         p, recall = _probes(X, centres, k, seed, search, threads)
@@ -222,25 +219,6 @@ def _threads(device: str) -> Iterator[ThreadPoolExecutor]:
         faiss.cvar.distance_compute_blas_threshold = before
 
 
-def _faiss_search(queries: Rows, rows: Rows, k: int) -> tuple[Any, Any]:
-    import faiss
-
-    return faiss.knn(queries, rows, k, metric=faiss.METRIC_INNER_PRODUCT)
-
-
-def _torch_search(device: str) -> Search:
-    import torch
-
-    def search(queries: Rows, rows: Rows, k: int) -> tuple[Any, Any]:
-        right = torch.as_tensor(rows, device=device)
-        parts = torch.split(torch.as_tensor(queries, device=device), max(2**26 // len(rows), 1))
-        best = [torch.topk(part @ right.T, k) for part in parts]
-        cosines, places = (torch.cat(part).cpu().numpy() for part in zip(*best, strict=True))
-        return cosines, places
-
-    return search
-
-
 def _search_by_tasks(
     X: Rows, centres: _Centres, p: int, k: int, executor: Executor
 ) -> tuple[Rows, npt.NDArray[np.int32]]:
@@ -283,7 +261,7 @@ def _find_cells(item: Item) -> str:
     X = load(item["X"])[item["from"] : item["to"]]
     centres = _Centres(*(load(item[name]) for name in ("rows", "groups", "starts")))
     with _threads("cpu") as threads:
-        return save(item["out"], _nearest(X, centres, item["p"], _faiss_search, threads))
+        return save(item["out"], _nearest(X, centres, item["p"], faiss_search, threads))
 
 
 def _find_neighbors(item: Item) -> str:
@@ -295,5 +273,5 @@ def _find_neighbors(item: Item) -> str:
     with _threads("cpu"):
         for cell in range(item["from"], item["to"]):
             at = slice(cells.starts[cell] - first, cells.starts[cell + 1] - first)
-            out["cosines"][at], out["rows"][at] = cells.neighbors(cell, k, _faiss_search)
+            out["cosines"][at], out["rows"][at] = cells.neighbors(cell, k, faiss_search)
     return save(item["out"], out)

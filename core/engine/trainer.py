@@ -213,6 +213,8 @@ class PlainTrainer:
         # The last predictions of candidates; later ones are of confidences.
         self._propagation.level_is_due |= epoch == self._renewals[0]
         is_last = epoch == self.config.epochs
+        if self.config.disambiguation == "alternating":
+            self._Z = Y_hat.new_empty(0)  # its place is needed for the next
         before = (self._Z, self._learner.loss(Y_hat), self._confidence)
         found = self._propagation.step(Y_hat, *before, is_last=is_last)
         self._Z, self._confidence, figures = found

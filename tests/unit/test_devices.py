@@ -1,5 +1,8 @@
 """The engine on the devices a machine has, and on a GPU of which only shapes are computed."""
 
+import inspect
+
+import faiss
 import numpy as np
 import pytest
 import torch
@@ -12,6 +15,7 @@ from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
 from core.engine.crossfit import nonnegative_weights
 from core.engine.ensemble import Ensemble
+from core.engine.exact_search import exact_search, faiss_search, torch_search
 from core.engine.graphs import build_instance_graph
 from core.engine.network import LOSSES, Network
 from core.engine.trainer import PlainTrainer
@@ -206,3 +210,41 @@ def test_cells_are_searched_on_every_device(device):
     assert np.allclose(
         here.affinity.sum(), build_instance_graph(X, k=5, search="cells").affinity.sum(), rtol=1e-3
     )
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_blocks_of_products_find_what_a_flat_index_finds(device):
+    X = RNG.standard_normal((700, 24)).astype(np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    flat = faiss.IndexFlatIP(24)
+    flat.add(X)
+    cosines, places = flat.search(X[:90], 7)
+    for at_once in (2**26, 5000, 1):  # one block, several, one of each row
+        found = torch_search(device, at_once)(X[:90], X, 7)
+        assert np.abs(found[0] - cosines).max() < 1e-6
+        assert np.array_equal(found[1], places)
+
+
+def test_faiss_searches_on_a_gpu_where_it_was_built_for_one(monkeypatch):
+    """The program is asked as its own signature allows; its processor answers."""
+    X = RNG.standard_normal((1500, 16)).astype(np.float32)
+    assert exact_search("cpu") is faiss_search
+    here = build_instance_graph(X, k=5, search="cells").affinity
+    signature, options = inspect.signature(faiss.knn_gpu), []
+
+    def knn_gpu(*args, **kwargs):
+        given = signature.bind(*args, **kwargs).arguments
+        options.append({name: given[name] for name in ("res", "device", "use_cuvs")})
+        return faiss.knn(given["xq"], given["xb"], given["k"], metric=given["metric"])
+
+    monkeypatch.setattr(faiss, "knn_gpu", knn_gpu)
+    monkeypatch.setattr(faiss, "StandardGpuResources", lambda: "resources", raising=False)
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
+    for search in ("cells", "exact"):
+        build_instance_graph(X, k=5, search=search, device="cuda:1")
+        assert options[-1] == {"res": "resources", "device": 1, "use_cuvs": False}
+        options.clear()
+    monkeypatch.setattr(faiss, "get_compile_options", lambda: "OPTIMIZE GPU CUVS")
+    there = build_instance_graph(X, k=5, search="cells", device="cuda").affinity
+    assert options[-1] == {"res": "resources", "device": -1, "use_cuvs": True}
+    assert abs(there - here).max() < 1e-6

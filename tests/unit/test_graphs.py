@@ -9,6 +9,7 @@ from hypothesis.extra import numpy as hnp
 
 from core.engine import cells
 from core.engine.cells import TARGET, search_cells
+from core.engine.exact_search import faiss_search
 from core.engine.graphs import (
     InstanceGraph,
     LabelGraph,
@@ -89,11 +90,11 @@ def test_centres_in_groups_are_found_without_comparing_with_all(monkeypatch):
     monkeypatch.setattr("core.engine.cells._FLAT", 10)
     compared = []
 
-    def searching(queries, rows, k, search=cells._faiss_search):
+    def searching(queries, rows, k, search=faiss_search):
         compared.append(len(rows))
         return search(queries, rows, k)
 
-    monkeypatch.setattr(cells, "_faiss_search", searching)
+    monkeypatch.setattr(cells, "exact_search", lambda device: searching)
     grouped = build_instance_graph(X, search="cells")
     assert compared.count(7) > 2  # groups, instead of all 50 centres
     assert grouped.recall > flat.recall - 0.15  # two of seven groups are few
