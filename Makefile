@@ -19,7 +19,7 @@ test: lint javascript
 SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench|umap_layout
 quick: lint javascript
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) tests/test_docs.py \
-		$$(grep -LE '$(SLOW)' tests/unit/test_*.py)
+		$$(grep -LE '$(SLOW)' tests/unit/test_*.py tests/unit/review_desk/test_*.py)
 
 lint: compiled
 	$(BIN)/ruff check .

@@ -98,3 +98,8 @@ def doubled(rows: list[Decision]) -> list[Any]:
     """Return the cells that were decided more than once by one answer."""
     counts = Counter((one.instance_id, one.label, one.annotator, one.batch) for one in rows)
     return [cell for cell, count in counts.items() if count > 1]
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)

@@ -62,7 +62,11 @@ def test_a_page_uses_no_other_page_and_what_they_share_uses_none(path):
 
 @pytest.mark.parametrize(
     "path",
-    [path for part in ("core", "plain_app") for path in sorted((ROOT / part).rglob("*.py"))],
+    [
+        path
+        for part in ("core", "plain_app", "tests")
+        for path in sorted((ROOT / part).rglob("*.py"))
+    ],
     ids=str,
 )
 def test_files_and_functions_are_short(path):

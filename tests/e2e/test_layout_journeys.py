@@ -11,6 +11,7 @@ from typing import Any
 
 import layouts
 import pytest
+import tool_layouts
 import wild_layouts
 from app_server import Server, end_runs
 from desk_driver import answered, desk, expect_saved
@@ -79,7 +80,7 @@ FAMILIES: dict[str, Any] = {
     "keyed_json": of_text(layouts.keyed_by_source()),
     "headerless_with_names": with_names,
     "ragged_tags": of_text(layouts.ragged_tags()),
-    "label_studio": of_text(layouts.label_studio()),
+    "label_studio": of_text(tool_layouts.label_studio(random.Random(0))),
     "folder_per_label": folder_per_label,
     "long_with_value": of_text(layouts.long_with_value()),
     "no_features": of_text(layouts.worker_task_label()),

@@ -181,8 +181,32 @@ def semicolons_and_commas(rng: random.Random) -> Layout:
     return Layout("messung.csv", table(rows, ";"), N, 5, 0)
 
 
+def scored_toxicity(rng: random.Random) -> Layout:
+    """As the Wikipedia comments' toxicity: a yes or no and a score of the same rater."""
+    rows: list[list[Any]] = [["rev_id", "worker_id", "toxicity", "toxicity_score"]]
+    for k, item in enumerate(crowd()):
+        for who, said in item.answers.items():
+            bad = "anger" in said
+            rows.append([2232.0 + k, int(who[1:]), int(bad), -1.0 if bad else float(k % 3)])
+    return Layout("toxicity.tsv", table(rows, "\t"), N, 1, 4, has_features=False)
+
+
+def described_raters(rng: random.Random) -> Layout:
+    """Rater rows with facts about the raters behind the labels."""
+    header = ["comment_id", "annotator_id", "text", *(f"target_{x}" for x in LABELS)]
+    rows: list[list[Any]] = [[*header, "annotator_age", "annotator_trans", "annotator_cis"]]
+    for k, item in enumerate(crowd()):
+        for who, said in item.answers.items():
+            about = [20 + int(who[1:]), who == "r1", who != "r1"]
+            rows.append(
+                [k + 47777, int(who[1:]) + 100, item.text, *(x in said for x in LABELS), *about]
+            )
+    return Layout("hate_speech.csv", table(rows), N, 5, 4)
+
+
 PUBLIC: tuple[Callable[[random.Random], Layout], ...] = (
     *(doccano_lists, prodigy_ignored, prodigy_binary, attribute_ids, target_numbers, planet_tags),
-    *(crowdflower_rows, crowdflower_items, counted_votes, moderation_flags, arxiv_terms),
-    *(eurlex, celeba, ground_truth_manifest, mace_table, semicolons_and_commas),
+    *(crowdflower_rows, crowdflower_items, counted_votes, moderation_flags, arxiv_terms, eurlex),
+    *(celeba, ground_truth_manifest, mace_table, semicolons_and_commas, scored_toxicity),
+    *(described_raters,),
 )

@@ -1,7 +1,4 @@
-"""Files as labelling tools and surveys write them, made small: what their readers must find.
-
-As in `wild_layouts`, each is named like the file it stands for.
-"""
+"""Files as labelling tools for texts write them, made small."""
 
 import json
 import random
@@ -12,6 +9,104 @@ from layouts import LABELS, Layout, N, crowd, lines, table
 from wild_layouts import views
 
 Rows = list[list[Any]]
+
+
+def label_studio(rng: random.Random) -> Layout:
+    tasks = []
+    for k, item in enumerate(crowd()):
+        given = [
+            {
+                "id": 10 * k + int(w[1:]),
+                "completed_by": {"id": int(w[1:]), "email": f"{w}@example.org"},
+                "was_cancelled": False,
+                "result": [choice(said)],
+            }
+            for w, said in item.answers.items()
+        ]
+        given.append(
+            {
+                "completed_by": {"id": 9, "email": "r9@example.org"},
+                "was_cancelled": True,
+                "result": [],
+            }
+        )
+        guesses = [
+            {"model_version": m, "score": 0.5, "result": [choice(item.labels[:1])]}
+            for m in ("m1", "m2")
+        ]
+        tasks.append(
+            {"id": k, "annotations": given, "predictions": guesses, "data": {"text": item.text}}
+        )
+    return Layout("project.json", json.dumps(tasks), N, 5, 6)
+
+
+def choice(names: list[str]) -> dict[str, Any]:
+    return {"from_name": "c", "to_name": "t", "type": "choices", "value": {"choices": names}}
+
+
+def label_studio_min(rng: random.Random) -> Layout:
+    records: list[dict[str, Any]] = []
+    for k, item in enumerate(crowd()):
+        for w, said in item.answers.items():
+            chosen: Any = {"choices": said} if len(said) > 1 else said[0]
+            about = {"annotator": int(w[1:]), "annotation_id": len(records), "lead_time": 2.5}
+            records.append({"id": k, "text": item.text, "emotion": chosen, **about})
+    return Layout("min.json", json.dumps(records), N, 5, 4)
+
+
+def label_studio_table(rng: random.Random) -> Layout:
+    rows: list[list[Any]] = [["annotation_id", "annotator", "choice", "created_at", "id", "text"]]
+    for k, item in enumerate(crowd()):
+        for who, said in item.answers.items():
+            chosen = json.dumps({"choices": said}) if len(said) > 1 else said[0]
+            rows.append([len(rows), int(who[1:]), chosen, "2026-01-01T10:00:00Z", k, item.text])
+    return Layout("project.csv", table(rows), N, 5, 4)
+
+
+def prodigy(rng: random.Random) -> Layout:
+    records = []
+    for k, item in enumerate(crowd()):
+        for who, said in item.answers.items():
+            about = {"_input_hash": k * 7919 - 999, "_task_hash": k * 104729, "answer": "accept"}
+            options = [{"id": x, "text": x} for x in LABELS]
+            records.append(
+                {
+                    "text": item.text,
+                    **about,
+                    "options": options,
+                    "accept": said,
+                    "_annotator_id": f"db-{who}",
+                }
+            )
+    return Layout("prodigy.jsonl", lines(records), N, 5, 4)
+
+
+def doccano(rng: random.Random) -> Layout:
+    records = [
+        {
+            "id": k,
+            "text": i.text,
+            "annotations": [
+                {"label": x, "user": int(w[1:])} for w, s in i.answers.items() for x in s
+            ],
+        }
+        for k, i in enumerate(crowd())
+    ]
+    return Layout("doccano.jsonl", lines(records), N, 5, 4)
+
+
+def argilla(rng: random.Random) -> Layout:
+    records = [
+        {
+            "id": i.id,
+            "text": i.text,
+            "labels.responses": list(i.answers.values()),
+            "labels.responses.users": list(i.answers),
+            "labels.responses.status": ["submitted"] * len(i.answers),
+        }
+        for i in crowd()
+    ]
+    return Layout("argilla.json", json.dumps(records), N, 5, 4)
 
 
 def fasttext(rng: random.Random) -> Layout:
@@ -61,50 +156,6 @@ def lighttag(rng: random.Random) -> Layout:
     return Layout("lighttag.json", json.dumps(doc), N, 5, 4)
 
 
-def vertex_images(rng: random.Random) -> Layout:
-    items = [
-        {
-            "imageGcsUri": f"gs://bucket/{k}.jpg",
-            "classificationAnnotations": [
-                {
-                    "displayName": x,
-                    "annotationResourceLabels": {
-                        "aiplatform.googleapis.com/annotation_set_name": "1"
-                    },
-                }
-                for x in i.labels
-            ],
-            "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": "training"},
-        }
-        for k, i in enumerate(crowd())
-    ]
-    return Layout("vertex.jsonl", lines(items), N, 5, 0, has_features=False)
-
-
-def automl_table(rng: random.Random) -> Layout:
-    """AutoML's import table: no header, the split, the picture, one cell per label."""
-    rows = [
-        [("TRAIN", "TEST", "VALIDATION")[k % 3], f"gs://bucket/{k}.jpg", *i.labels]
-        for k, i in enumerate(crowd())
-    ]
-    return Layout("automl.csv", table(rows), N, 5, 0, has_features=False)
-
-
-def comprehend(rng: random.Random) -> Layout:
-    """Amazon Comprehend's multi-label table: no header, labels first."""
-    return Layout("comprehend.csv", table([["|".join(i.labels), i.text] for i in crowd()]), N, 5, 0)
-
-
-def roboflow(rng: random.Random) -> Layout:
-    """Roboflow's multi-class table: spaces behind the commas."""
-    rows = [", ".join(["filename", *LABELS])]
-    rows += [
-        ", ".join([f"{k}_jpg.rf.{k * 7919:08x}.jpg", *(str(int(x in i.labels)) for x in LABELS)])
-        for k, i in enumerate(crowd())
-    ]
-    return Layout("_classes.csv", "\n".join(rows) + "\n", N, 5, 0, has_features=False)
-
-
 def labelbox(rng: random.Random) -> Layout:
     items = []
     for k, i in enumerate(crowd()):
@@ -139,190 +190,6 @@ def labelbox(rng: random.Random) -> Layout:
     return Layout("labelbox.ndjson", lines(items), N, 5, 4)
 
 
-def sagemaker_workers(rng: random.Random) -> Layout:
-    """Ground Truth's consolidation request: JSON of every worker inside the JSON."""
-    items = [
-        {
-            "datasetObjectId": str(k),
-            "dataObject": {"content": i.text},
-            "annotations": [
-                {
-                    "workerId": f"private.us-east-1.{w}",
-                    "annotationData": {
-                        "content": json.dumps({"crowd-classifier-multi-select": {"labels": s}})
-                    },
-                }
-                for w, s in i.answers.items()
-            ],
-        }
-        for k, i in enumerate(crowd())
-    ]
-    return Layout("consolidation.json", json.dumps(items), N, 5, 4)
-
-
-def ground_truth_single(rng: random.Random) -> Layout:
-    items = []
-    for k, i in enumerate(crowd(single=True)):
-        x = i.labels[0]
-        items.append(
-            {
-                "source-ref": f"s3://bucket/{k}.jpg",
-                "job": LABELS.index(x),
-                "job-metadata": {
-                    "confidence": 0.94,
-                    "job-name": "labeling-job/job",
-                    "class-name": x,
-                    "human-annotated": "yes",
-                    "creation-date": "2020",
-                    "type": "groundtruth/image-classification",
-                },
-            }
-        )
-    return Layout(
-        "single.manifest",
-        lines(items),
-        N,
-        len({i.labels[0] for i in crowd(single=True)}),
-        0,
-        has_features=False,
-    )
-
-
-def google_form(rng: random.Random) -> Layout:
-    """Google Forms: a row per answer, boxes ticked joined by commas."""
-    rows: Rows = [
-        [
-            "Timestamp",
-            "Email Address",
-            "Text number",
-            "What is in this text? (select all that apply)",
-        ]
-    ]
-    for k, _, w, s in views():
-        rows.append(["2024/01/05 10:00:00 AM GMT+1", f"{w}@uni.de", k + 1, ", ".join(s)])
-    return Layout("Form Responses 1.csv", table(rows), N, 5, 4, has_features=False)
-
-
-def ms_form(rng: random.Random) -> Layout:
-    """Microsoft Forms: each choice ends with a semicolon."""
-    rows: Rows = [
-        ["ID", "Start time", "Completion time", "Email", "Name", "Text", "Which emotions?"]
-    ]
-    for k, i in enumerate(crowd()):
-        rows.append(
-            [
-                k + 1,
-                "1/5/24 10:00:00",
-                "1/5/24 10:01:00",
-                "anonymous",
-                "",
-                i.text,
-                "".join(f"{x};" for x in i.labels),
-            ]
-        )
-    return Layout("forms.csv", table(rows), N, 5, 0)
-
-
-def kobo(rng: random.Random) -> Layout:
-    """KoBo's select_multiple: the choices in one cell, and a column of 0/1 for each."""
-    rows: Rows = [["_id", "note", "emotion", *(f"emotion/{x}" for x in LABELS), "_submission_time"]]
-    for k, i in enumerate(crowd()):
-        rows.append(
-            [
-                k + 100,
-                i.text,
-                " ".join(i.labels),
-                *(int(x in i.labels) for x in LABELS),
-                "2024-01-01T10:00:00",
-            ]
-        )
-    return Layout("kobo.csv", table(rows, ";"), N, 5, 0)
-
-
-def redcap(rng: random.Random) -> Layout:
-    rows: Rows = [["record_id", "note", *(f"emotion___{x}" for x in LABELS), "form_complete"]]
-    for k, i in enumerate(crowd()):
-        rows.append(
-            [
-                k + 1,
-                i.text,
-                *("Checked" if x in i.labels else "Unchecked" for x in LABELS),
-                "Complete",
-            ]
-        )
-    return Layout("redcap.csv", table(rows), N, 5, 0)
-
-
-def limesurvey(rng: random.Random) -> Layout:
-    rows: Rows = [["id", "submitdate", "text", *(f"emo[{x}]" for x in LABELS)]]
-    for k, i in enumerate(crowd()):
-        rows.append(
-            [k + 1, "2024-01-01 10:00:00", i.text, *("Y" if x in i.labels else "" for x in LABELS)]
-        )
-    return Layout("lime.csv", table(rows), N, 5, 0)
-
-
-def ticked_names(rng: random.Random) -> Layout:
-    """SurveyMonkey: a column per option, which repeats its name where it was ticked."""
-    rows: Rows = [["Respondent ID", "Open-Ended Response", *LABELS]]
-    for k, i in enumerate(crowd()):
-        rows.append([11400 + k, i.text, *(x if x in i.labels else "" for x in LABELS)])
-    return Layout("monkey.csv", table(rows), N, 5, 0)
-
-
-def turk_labels(rng: random.Random) -> Layout:
-    """Mechanical Turk's crowd-classifier-multi-select."""
-    rows: Rows = [
-        [
-            "HITId",
-            "AssignmentId",
-            "WorkerId",
-            "AssignmentStatus",
-            "WorkTimeInSeconds",
-            "Input.text",
-            "Answer.category.labels",
-        ]
-    ]
-    for k, i, w, s in views():
-        rows.append(
-            [
-                f"3H{k}",
-                f"A{len(rows)}",
-                f"W{w}",
-                "Submitted",
-                rng.randint(5, 99),
-                i.text,
-                json.dumps(s),
-            ]
-        )
-    return Layout("Batch_3.csv", table(rows), N, 5, 4)
-
-
-def turk_nested(rng: random.Random) -> Layout:
-    rows: Rows = [
-        [
-            "HITId",
-            "WorkerId",
-            "Input.text",
-            "Answer.comment",
-            *(f"Answer.emotion.{x}" for x in LABELS),
-        ]
-    ]
-    for k, i, w, s in views():
-        rows.append(
-            [f"3H{k}", f"W{w}", i.text, "", *("TRUE" if x in s else "FALSE" for x in LABELS)]
-        )
-    return Layout("Batch_4.csv", table(rows), N, 5, 4)
-
-
-def turk_sparse(rng: random.Random) -> Layout:
-    """Checkboxes that are written only when ticked."""
-    rows: Rows = [["HITId", "WorkerId", "Input.text", *(f"Answer.{x}" for x in LABELS)]]
-    for k, i, w, s in views():
-        rows.append([f"3H{k}", f"W{w}", i.text, *("on" if x in s else "" for x in LABELS)])
-    return Layout("Batch_5.csv", table(rows), N, 5, 4)
-
-
 def argilla_responses(rng: random.Random) -> Layout:
     """Argilla 2: `records.to_json`, responses per question with their users."""
     items = [
@@ -340,20 +207,6 @@ def argilla_responses(rng: random.Random) -> Layout:
         for i in crowd()
     ]
     return Layout("argilla2.json", json.dumps(items), N, 5, 4)
-
-
-def scale_tasks(rng: random.Random) -> Layout:
-    items = [
-        {
-            "task_id": f"5f{k:04x}",
-            "type": "categorization",
-            "status": "completed",
-            "params": {"attachment": i.text, "attachment_type": "text", "categories": list(LABELS)},
-            "response": {"category": i.labels},
-        }
-        for k, i in enumerate(crowd())
-    ]
-    return Layout("scale.json", json.dumps(items), N, 5, 0)
 
 
 def per_annotator_objects(rng: random.Random) -> Layout:
@@ -442,26 +295,6 @@ def labels_and_marks(rng: random.Random) -> Layout:
     return Layout("marks.csv", table(rows), N, 5, 0)
 
 
-def yolo_like(rng: random.Random) -> Layout:
-    """A row per box in a picture."""
-    rows: Rows = [["image_path", "x1", "y1", "x2", "y2", "class_name"]]
-    for k, i in enumerate(crowd()):
-        for x in i.labels:
-            rows.append([f"{k}.jpg", *rng.choices(range(100), k=4), x])
-    return Layout("retina.csv", table(rows), N, 5, 0, has_features=False)
-
-
-def vindr(rng: random.Random) -> Layout:
-    """VinDr's chest X-rays: a row per radiologist and finding."""
-    rows: Rows = [["image_id", "class_name", "class_id", "rad_id", "x_min", "y_min"]]
-    for k, _, w, s in views():
-        for x in s:
-            rows.append(
-                [f"{k * 7919:016x}", x, LABELS.index(x), f"R{w[1:]}", rng.random(), rng.random()]
-            )
-    return Layout("vindr.csv", table(rows), N, 5, 4, has_features=False)
-
-
 def toxic_jsonl(rng: random.Random) -> Layout:
     """Answers of workers in a list, with an object about each of them."""
     items = [
@@ -483,47 +316,9 @@ def toxic_jsonl(rng: random.Random) -> Layout:
     return Layout("tox.jsonl", lines(items), N, 2, 4)
 
 
-def label_names_beside_csv(rng: random.Random) -> Layout:
-    """Open Images: a row per picture and label, without a value."""
-    rows: Rows = [["ImageID", "LabelName"]]
-    for k, i in enumerate(crowd()):
-        for x in i.labels:
-            rows.append([f"{k:08x}", f"/m/0{LABELS.index(x)}"])
-    return Layout("oi.csv", table(rows), N, 5, 0, has_features=False)
-
-
 TOOLS: tuple[Callable[[random.Random], Layout], ...] = (
-    fasttext,
-    spacy_cats,
-    dataturks,
-    lighttag,
-    vertex_images,
-    automl_table,
-    comprehend,
-    roboflow,
-    labelbox,
-    sagemaker_workers,
-    ground_truth_single,
-    google_form,
-    ms_form,
-    kobo,
-    redcap,
-    limesurvey,
-    ticked_names,
-    turk_labels,
-    turk_nested,
-    turk_sparse,
-    argilla_responses,
-    scale_tasks,
-    per_annotator_objects,
-    flat_annotator_objects,
-    brat_table,
-    ner_spans,
-    doccano_seq,
-    flags_and_meta,
-    labels_and_marks,
-    yolo_like,
-    vindr,
-    toxic_jsonl,
-    label_names_beside_csv,
+    *(label_studio, label_studio_min, label_studio_table, prodigy, doccano, argilla, fasttext),
+    *(spacy_cats, dataturks, lighttag, labelbox, argilla_responses, per_annotator_objects),
+    *(flat_annotator_objects, brat_table, ner_spans, doccano_seq, flags_and_meta),
+    *(labels_and_marks, toxic_jsonl),
 )

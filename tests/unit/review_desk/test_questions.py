@@ -1,9 +1,6 @@
-"""What the review desk in the browser asks of the server, without a browser."""
+"""What the review desk is asked and told: questions, answers, audits, agreement."""
 
-import asyncio
-import base64
 import gc
-import json
 import threading
 import weakref
 from datetime import UTC, datetime, timedelta
@@ -11,31 +8,15 @@ from time import monotonic, sleep
 
 import pytest
 import sqlalchemy as sa
+from desk_requests import ask, decision
 from finished_run import finished_run
-from starlette.applications import Starlette
 
-from core.data.dataset import CandidateDataset
 from core.errors import PlainError
 from core.review.session import Query, ReviewState
-from core.store import Workspace, schema
+from core.store import schema
 from plain_app.server import preload, tokens
-from plain_app.server import routes as api
-from plain_app.server.access import BROWSER
 from plain_app.services import desk, review, trust
 from plain_app.services.explore import explored
-
-HOST = "127.0.0.1:8501"
-
-
-@pytest.fixture
-def space(tmp_path, monkeypatch):
-    monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "space"))
-    return review.workspace()
-
-
-@pytest.fixture
-def claims(space, demo) -> tokens.Claims:
-    return tokens.Claims(demo.fingerprint, finished_run(space, demo), "ann")
 
 
 def test_a_review_of_much_data_that_is_no_longer_kept_is_prepared_again(space, demo, monkeypatch):
@@ -69,52 +50,6 @@ def test_a_review_that_nobody_uses_is_freed_without_the_garbage_collector(claims
         assert [one() for one in kept] == [None] * 4
     finally:
         gc.enable()
-
-
-class Asking:
-    """One request to a route of the app, as a browser sends it, and its answer when it is there."""
-
-    def __init__(self, name: str, body: object, **headers: str) -> None:
-        sent = {"host": HOST, "origin": f"http://{HOST}", "content-type": "application/json"}
-        self.scope = {
-            "type": "http",
-            "method": "POST",
-            "path": f"/api/{name}",
-            "query_string": b"",
-            "headers": [(key.encode(), text.encode()) for key, text in {**sent, **headers}.items()],
-        }
-        content = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self._messages = [{"type": "http.request", "body": content, "more_body": False}]
-        self._gone = asyncio.Event()
-        self.answers: list[dict] = []
-
-    async def of(self, app: Starlette) -> tuple[int, dict]:
-        await app(self.scope, self._receive, self._send)
-        told = b"".join(one.get("body", b"") for one in self.answers[1:])
-        return self.answers[0]["status"], json.loads(told or b"{}")
-
-    def hang_up(self) -> None:
-        self._gone.set()
-
-    async def _receive(self) -> dict:
-        if self._messages:
-            return self._messages.pop()
-        await self._gone.wait()
-        return {"type": "http.disconnect"}
-
-    async def _send(self, message: dict) -> None:
-        self.answers.append(message)
-
-
-def ask(name: str, body: object, **headers: str) -> tuple[int, dict]:
-    """Post to a route of the app, and return status and answer."""
-    return asyncio.run(Asking(name, body, **headers).of(Starlette(routes=api.routes())))
-
-
-def decision(item: dict, at: int = 0, **values: object) -> dict:
-    cell = item["cells"][at]
-    made = {"uid": f"u-{item['key']}-{at}", "instance_id": cell["id"], "label": cell["label"]}
-    return {**made, "verdict": "keep", "confidence": cell["confidence"], "shown": True, **values}
 
 
 def test_a_selection_is_found_again_under_its_key(space):
@@ -244,176 +179,6 @@ def test_what_does_not_fit_is_refused_and_the_rest_is_stored(space, claims, chan
     assert told["saved"] == [sent[0]["uid"]]
     assert why in told["refused"][0]["why"]
     assert space.decisions.count(claims.fingerprint) == 1
-
-
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"origin": "http://evil.example"}, 403),
-        ({"origin": ""}, 403),
-        ({"x-plain-token": "forged.0"}, 403),
-        ({"x-plain-token": ""}, 403),
-        ({"content-type": "text/plain"}, 415),
-    ],
-)
-def test_strangers_are_refused(space, claims, headers, status):
-    item = desk.questions(claims, {})["items"][0]
-    given = {"x-plain-token": tokens.issue(claims), **headers}
-    assert ask("decisions", {"decisions": [decision(item)]}, **given)[0] == status
-    assert space.decisions.count(claims.fingerprint) == 0
-
-
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        (b"{", 400),
-        (b"\xff\xfe\x00", 400),
-        (b"[]", 422),
-        (b" " * (api.MAX_BYTES + 1), 413),
-        (b'{"decisions": ' + b"[" * 100_000, 422),
-        (b'{"decisions": [], "have": Infinity}', 422),
-        (b'{"decisions": NaN}', 422),
-        ({"decisions": 3}, 422),
-        ({"decisions": [{}] * (desk.MAX_DECISIONS + 1)}, 422),
-    ],
-)
-def test_bad_bodies_are_refused(space, claims, body, status):
-    assert ask("decisions", body, **{"x-plain-token": tokens.issue(claims)})[0] == status
-
-
-ODD = ([], {}, 3, 1e400, None, True, "\ud800", "\0", "x" * 5000, {"a": [{}]}, [[[]]], ["\ud800"])
-FIELDS = "order states labels selection annotator columns have dropped mode".split()
-
-
-@pytest.mark.parametrize("odd", ODD, ids=lambda one: repr(one)[:20])
-def test_odd_values_are_refused_and_never_a_failure(space, claims, odd):
-    token = {"x-plain-token": tokens.issue(claims)}
-    good = decision(desk.questions(claims, {})["items"][0], batch="b", seconds=1, age=1)
-    sent = {
-        "decisions": [
-            *({"decisions": [{**good, name: odd}]} for name in good),
-            {"decisions": [odd]},
-            {"decisions": odd},
-        ],
-        "questions": [{name: odd} for name in FIELDS],
-        "preview": [{**good, name: odd} for name in ("instance_id", "label", "verdict")],
-        "progress": [{"odd": odd}],
-        "picture": [{"instance_id": odd}],
-        "token": [{"token": odd}],
-    }
-    for name, bodies in sent.items():
-        for body in bodies:
-            content = json.dumps(body).replace("Infinity", "1e400").encode()
-            status, told = ask(name, content, **token)
-            assert status in (200, 403 if name == "token" else 422), (name, body, told)
-    stored = space.decisions.history(claims.fingerprint)
-    assert all(one.seconds is None or one.seconds < 1e9 for one in stored)
-
-
-def test_an_instance_whose_name_cannot_be_stored_stops_nobody(space, demo):
-    ids = ["half \ud800", *demo.ids[1:]]
-    fields = {"features": demo.features, "candidates": demo.candidates, "truth": demo.truth}
-    strange = CandidateDataset(**fields, label_names=demo.label_names, ids=ids)
-    claims = tokens.Claims(strange.fingerprint, finished_run(space, strange), "ann")
-    key = {"x-plain-token": tokens.issue(claims)}
-    status, told = ask("questions", {"have": ids[:1], "dropped": ids[:1]}, **key)
-    assert (status, len(told["items"])) == (200, desk.AHEAD)
-    near = [one["title"] for item in told["items"] for one in item["near"]]
-    assert near  # neighbours are named in answers, whatever they are called
-    sent = {"uid": "u", "instance_id": ids[0], "label": demo.label_names[0], "verdict": "keep"}
-    status, told = ask("decisions", {"decisions": [sent]}, **key)
-    assert (status, told["saved"], len(told["refused"])) == (200, [], 1)
-
-
-def test_saving_never_waits_behind_questions_and_nobody_works_for_those_who_left(space, claims):
-    token = {"x-plain-token": tokens.issue(claims)}
-    item = desk.questions(claims, {})["items"][0]
-    shared = review.run_review(claims.run_id)
-    query, may_rank = {"order": "doubtful"}, threading.Event()  # not ranked yet
-
-    async def many() -> tuple[int, int, list[int]]:
-        app = Starlette(routes=api.routes())
-        async with asyncio.timeout(60):
-            people = [Asking("questions", query, **token) for _ in range(3 * api.N_ASKING)]
-            shared.ranking_thread.submit(may_rank.wait, 60)  # as while a long ranking is at work
-            waiting = [asyncio.create_task(one.of(app)) for one in people]
-            await asyncio.sleep(0.1)
-            saved, _ = await Asking("decisions", {"decisions": [decision(item)]}, **token).of(app)
-            for one in people[api.N_ASKING :]:
-                one.hang_up()
-            gone = [(await one)[0] for one in waiting[api.N_ASKING :]]
-            may_rank.set()
-            return saved, len(gone), [(await one)[0] for one in waiting[: api.N_ASKING]]
-
-    assert asyncio.run(many()) == (200, 2 * api.N_ASKING, [200] * api.N_ASKING)
-
-
-def test_another_host_is_refused(space, claims, monkeypatch):
-    from streamlit import config
-
-    monkeypatch.setattr(config, "get_option", lambda name: ["127.0.0.1"])
-    headers = {"host": "evil.example", "origin": "http://evil.example"}
-    assert ask("progress", {}, **headers, **{"x-plain-token": tokens.issue(claims)})[0] == 403
-
-
-def test_a_token_outlives_the_server_but_not_the_workspace(space, claims, tmp_path, monkeypatch):
-    token = tokens.issue(claims)
-    space.close()
-    assert tokens.check(token) == claims
-    assert (space.folder / tokens.KEY_FILE).stat().st_mode & 0o077 == 0
-    Workspace(tmp_path / "other").close()
-    monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "other"))
-    with pytest.raises(PlainError, match="another workspace"):
-        tokens.check(token)
-
-
-def later(monkeypatch, seconds: float) -> None:
-    now = tokens.time()
-    monkeypatch.setattr(tokens, "time", lambda: now + seconds)
-
-
-def test_an_old_token_is_refused_until_its_person_renews_it(space, claims, monkeypatch):
-    item = desk.questions(claims, {})["items"][0]
-    old = tokens.issue(claims, "a browser")
-    later(monkeypatch, tokens.LIFE + tokens.STEP)
-    sent, cookie = {"decisions": [decision(item)]}, {"cookie": f"{BROWSER}=a browser"}
-    assert ask("decisions", sent, **cookie, **{"x-plain-token": old})[0] == 401
-    assert ask("token", {"token": old}, **cookie, **{"x-plain-token": old})[0] == 401
-    other_run = claims._replace(run_id="another run")  # the page shows another run by now
-    fresh = {"x-plain-token": tokens.issue(other_run, "a browser"), **cookie}
-    status, told = ask("token", {"token": old}, **fresh)
-    assert (status, tokens.check(told["token"], "a browser")) == (200, claims)
-    status, answer = ask("decisions", sent, **cookie, **{"x-plain-token": told["token"]})
-    assert (status, answer["refused"]) == (200, [])
-    assert space.decisions.count(claims.fingerprint) == 1
-
-
-def test_a_token_is_of_no_use_in_another_browser_or_to_another_person(space, claims):
-    token = tokens.issue(claims, "a browser")
-    for cookie in ("", f"{BROWSER}=another"):
-        assert ask("progress", {}, cookie=cookie, **{"x-plain-token": token})[0] == 401
-    mallory = tokens.issue(claims._replace(annotator="mallory"), "another")
-    headers = {"x-plain-token": mallory, "cookie": f"{BROWSER}=another"}
-    status, told = ask("token", {"token": token}, **headers)
-    assert (status, "another person" in told["error"]) == (403, True)
-    assert ask("token", {"token": "forged.0"}, **headers)[0] == 403
-
-
-def test_a_page_keeps_its_token_for_a_while(space, claims, monkeypatch):
-    later(monkeypatch, tokens.STEP - tokens.time() % tokens.STEP)  # the beginning of a step
-    first = tokens.issue(claims)
-    later(monkeypatch, tokens.STEP - 1)
-    assert tokens.issue(claims) == first
-    later(monkeypatch, 2)
-    assert tokens.issue(claims) != first
-
-
-def test_answers_kept_since_tokens_did_not_expire_can_be_renewed(space, claims, monkeypatch):
-    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode()
-    old = f"{body}.{tokens._signature(body)}"
-    with pytest.raises(tokens.ExpiredTokenError):
-        tokens.check(old)
-    assert tokens.check(tokens.renew(claims, old)) == claims
 
 
 def test_what_a_desk_drops_is_free_for_others_unless_it_was_answered(space, claims):
