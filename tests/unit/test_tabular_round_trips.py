@@ -120,6 +120,8 @@ def _without_truth(dataset: CandidateDataset) -> CandidateDataset:
 @each_kind
 @odd
 @given(cells=st.lists(st.text(st.characters(exclude_categories=("Cs",))), min_size=4, max_size=4))
+@example(cells=["", "", "", "False"])
+@example(cells=["yes", "", "no", "TRUE"])
 def test_shown_text_comes_back_identical(cells: list[str], kind: str, tmp_path: Path) -> None:
     small = cases.small_dataset()
     shown = pd.DataFrame({"text": cells, "=note\n": ["'=a", "=1+1", "-5", "@x"]})

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from core.data.dataset import CandidateDataset, Labels
 from core.errors import ExportError
 from core.formats.shared.answers import spelled_out
-from core.formats.shared.cells import is_plain, join_names
+from core.formats.shared.cells import WORDS, is_plain, join_names
 from core.formats.shared.guessing import SET_NAMES
 from core.formats.shared.guessing_features import LIST_NAMES, NARROW
 from core.formats.shared.label_sets import shown_values
@@ -136,7 +136,7 @@ def _need_no_prefix(dataset: CandidateDataset, shown: tuple[str, ...]) -> bool:
         return False
     if len(names) < NARROW and any(map(_is_no_feature, names, dense_columns(dataset.features))):
         return False
-    return not set(names) & set(shown) and not any(_reads_as_numbers(dataset, c) for c in shown)
+    return not set(names) & set(shown) and not any(_reads_as_feature(dataset, c) for c in shown)
 
 
 def _is_no_feature(name: str, values: npt.NDArray[np.float32]) -> bool:
@@ -145,9 +145,11 @@ def _is_no_feature(name: str, values: npt.NDArray[np.float32]) -> bool:
     return bool((values == values[0]).all()) or Profile(name, "number", few).is_never_feature
 
 
-def _reads_as_numbers(dataset: CandidateDataset, name: str) -> bool:
+def _reads_as_feature(dataset: CandidateDataset, name: str) -> bool:
+    """Whether a column holds nothing but numbers, true, false, yes and no."""
     assert dataset.display is not None
     column = dataset.display[name].dropna().astype(str)
+    column = column[~column.str.strip().str.casefold().isin(WORDS)]
     try:
         column.str.replace(",", " ").str.strip("[]() ").str.split().explode().astype(float)
     except ValueError:
