@@ -18,6 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import filelock
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
@@ -211,16 +212,24 @@ def give_graphs(
 
 
 def lay_out(workspace: Workspace, run_id: str) -> None:
-    """Lay out the map of a run with UMAP, unless that is done."""
-    from core.runs.layout import umap_layout
+    """Lay out the map of a run with UMAP, unless that is done.
 
+    One map at a time: each takes a core and hundreds of megabytes, and a run's worker may be at the
+    one that somebody has just asked for.
+    """
     run = workspace.runs.get(run_id)
     target = workspace.runs.folder(run.id) / "layout_umap.npy"
-    if not target.exists():
+    if target.exists():
+        return
+    with filelock.FileLock(workspace.folder / "layout.lock", mode=0o600):
+        if target.exists():
+            return
+        from core.runs.layout import umap_layout  # slow to import
+
         instances, _ = load_graphs(workspace, run.id)
         start = files.read_array(target.with_name("layout_pca.npy"))
         files.write_array(target, umap_layout(instances, start, run.config.seed))
-        workspace.share(f"runs/{run.id}")
+    workspace.share(f"runs/{run.id}")
 
 
 def keep_neighbors(workspace: Workspace, run_id: str) -> None:

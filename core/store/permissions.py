@@ -18,7 +18,7 @@ _ID = r"[0-9a-z]{13}"
 # What a workspace holds, by name: a person may have put it into a folder with other things.
 _FILES = re.compile(
     r"(plain|studies)\.db(-wal|-shm|-journal)?|"
-    r"(settings|presets|review|machine|opened)\.json|secret\.key"
+    r"(settings|presets|review|machine|opened)\.json|secret\.key|layout\.lock"
 )
 _FOLDERS = {
     "datasets": r"[0-9a-f]{64}",

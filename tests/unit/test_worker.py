@@ -4,6 +4,7 @@ import random
 import threading
 from time import sleep
 
+import filelock
 import numpy as np
 import pytest
 from real_runs import assert_same_results, kill, kill_all, queue, results, wait
@@ -13,7 +14,13 @@ from core.review.load import retraining_difference
 from core.runs import processes as background
 from core.runs import worker
 from core.runs.recorder import checkpoint_interval
-from core.runs.results import confidence_history, give_graphs, load_graphs, retrained_from
+from core.runs.results import (
+    confidence_history,
+    give_graphs,
+    lay_out,
+    load_graphs,
+    retrained_from,
+)
 from core.store import Decision, RunState, Workspace
 
 
@@ -45,6 +52,24 @@ def test_a_run_records_events_results_and_every_epochs_confidences(workspace, de
     folder = workspace.runs.folder(run.id)
     assert np.load(folder / "layout_pca.npy").shape == (400, 2)
     assert not any(one.stat().st_mode & 0o077 for one in (folder, *folder.iterdir()))
+
+
+def test_a_map_is_laid_out_by_one_process_at_a_time_and_only_once(workspace, demo):
+    run = queue(workspace, demo, epochs=1, members=2)
+    worker.run_training(workspace, run.id)
+    made = workspace.runs.folder(run.id) / "layout_umap.npy"
+    other = threading.Thread(target=lay_out, args=(workspace, run.id))
+    with filelock.FileLock(workspace.folder / "layout.lock"):  # as a process that is at it
+        other.start()
+        other.join(0.5)
+        assert other.is_alive()
+        assert not made.exists()
+        made.write_bytes(b"made by the first")
+    other.join()
+    assert made.read_bytes() == b"made by the first"
+    made.unlink()
+    lay_out(workspace, run.id)
+    assert np.load(made).shape == (400, 2)
 
 
 @pytest.fixture
