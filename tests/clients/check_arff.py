@@ -21,6 +21,12 @@ odd = arff.loads((folder / "odd" / "arff" / "odd.arff").read_text("utf-8"), retu
 labels = json.loads((folder / "expected.json").read_text())["odd labels"]
 assert [name for name, _ in odd["attributes"][-len(labels) :]] == labels
 assert "word_sky" in [name for name, _ in odd["attributes"]]
+for name in ("odd", "crowd"):  # sparse: sized by what its last row names
+    found = json.loads((folder / "expected.json").read_text())
+    path = str(folder / name / "arff" / f"{name}.arff")
+    X, Y = load_from_arff(path, len(found[f"{name} labels"]), load_sparse=True)
+    assert X.shape == tuple(found[name][:2])
+    assert Y.shape == (found[name][0], found[name][2])
 X, Y = load_from_arff(str(folder / "emotions.arff"), label_count=n_labels, label_location="end")
 assert X.shape == (n, d)
 assert Y.shape == (n, n_labels)

@@ -7,7 +7,7 @@ from pathlib import Path
 import argilla as rg
 
 folder = Path(sys.argv[1])
-for name in ("demo", "odd", "pictures"):
+for name in ("demo", "odd", "pictures", "crowd"):
     records = json.loads((folder / name / "argilla" / f"{name}.json").read_text("utf-8"))
     made = [rg.Record.from_dict(record) for record in records]
     assert len(made) == len(records)
@@ -16,4 +16,4 @@ for name in ("demo", "odd", "pictures"):
     scored = [one for record in made for one in record.suggestions]
     assert scored
     assert all(len(one.score) == len(one.value) for one in scored)
-print("every record of three files loads, scores beside the suggestions")
+print("every record of four files loads, scores beside the suggestions")

@@ -7,9 +7,9 @@ from core.formats import read
 
 folder = Path(sys.argv[1])
 splits = read(folder / "splits").dataset
-assert list(splits.ids) == ["007", "008", "0009", "010", "11"]
+assert list(splits.ids) == ["007", "008", "0009", "010", "11", "012"]
 assert splits.display is not None
-assert splits.display["split"].tolist() == ["train"] * 3 + ["test"] * 2
+assert splits.display["split"].tolist() == ["train"] * 3 + ["test"] * 3
 assert "Übung" in splits.label_names
 single = read(folder / "single.parquet")
 assert single.dataset.label_names == ("sea", "sky")

@@ -8,7 +8,7 @@ import fasttext
 
 folder = Path(sys.argv[1])
 expected = json.loads((folder / "expected.json").read_text())
-for name in ("demo", "odd"):
+for name in ("demo", "crowd", "odd"):
     path = folder / name / "fasttext" / f"{name}.fasttext"
     assert len(path.read_text("utf-8").splitlines()) == expected[name][0]
     model = fasttext.train_supervised(str(path), loss="ova", epoch=2, dim=4, minCount=1, verbose=0)

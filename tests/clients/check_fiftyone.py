@@ -27,7 +27,7 @@ with tempfile.TemporaryDirectory() as data:
         import fiftyone as fo
 
         expected = json.loads((folder / "expected.json").read_text())
-        for name in ("demo", "odd", "pictures"):
+        for name in ("demo", "odd", "pictures", "crowd"):
             where = str(folder / name / "fiftyone" / name)
             found = fo.Dataset.from_dir(where, dataset_type=fo.types.FiftyOneDataset)
             assert len(found) == expected[name][0]
@@ -51,4 +51,4 @@ with tempfile.TemporaryDirectory() as data:
     finally:
         server.terminate()
         server.wait(20)
-print("three folders: samples, classes, confidences, pictures and ids")
+print("four folders: samples, classes, confidences, pictures and ids")

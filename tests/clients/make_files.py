@@ -28,6 +28,14 @@ ODD = [
     ("0009", "plain words", []),
     ("010", "  red sky and sea  ", ["sky", "x y"]),
     ("11", "sky over the sea", ["日本", "sky", "a, b"]),
+    ("012", 'two\nlines; "text"', ["it's 100%", "a|b;c", "Sky", "🙂", "text"]),
+]
+CROWD = [
+    ("p1", "red sky", "2", ["sky", "Sky"]),
+    ("p1", "red sky", "Zoë", ["sky", "a|b"]),
+    ("p2", "a dog, or two", "2", []),
+    ("p2", "a dog, or two", "李雷, K.", ["dog"]),
+    ("p3", "grey sky", "Zoë", ["sky"]),
 ]
 MANY = 100_000
 
@@ -54,12 +62,20 @@ def trained() -> tuple[CandidateDataset, np.ndarray, np.ndarray]:
     return data, trainer.confidences, trainer.predictions
 
 
-def odd(folder: Path) -> CandidateDataset:
-    with (folder / "odd-source.csv").open("w", encoding="utf-8", newline="") as file:
+def table(path: Path, header: tuple[str, ...], rows: list[tuple]) -> CandidateDataset:
+    with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
-        lines.writerow(("id", "text", "labels"))
-        lines.writerows([*cells, json.dumps(labels, ensure_ascii=False)] for *cells, labels in ODD)
-    return read(folder / "odd-source.csv").dataset
+        lines.writerow(header)
+        lines.writerows([*cells, json.dumps(labels, ensure_ascii=False)] for *cells, labels in rows)
+    return read(path).dataset
+
+
+def odd(folder: Path) -> CandidateDataset:
+    return table(folder / "odd-source.csv", ("id", "text", "labels"), ODD)
+
+
+def crowd(folder: Path) -> CandidateDataset:
+    return table(folder / "crowd-source.csv", ("id", "text", "annotator", "labels"), CROWD)
 
 
 def pictures(folder: Path) -> CandidateDataset:
@@ -107,7 +123,8 @@ def main(folder: Path) -> None:
     write(data, folder / "emotions.arff", resolution=resolution)
     write(data, folder / "emotions.mat", resolution=resolution)
     expected["emotions"] = [data.n_instances, data.n_features, data.n_labels]
-    for name, made in (("demo", load_demo()), ("odd", odd(folder)), ("pictures", pictures(folder))):
+    few = {"odd": odd(folder), "pictures": pictures(folder), "crowd": crowd(folder)}
+    for name, made in {"demo": load_demo(), **few}.items():
         values = np.random.default_rng(0).random(made.candidates.shape, dtype=np.float32)
         write_all(folder, name, made, values * made.candidates)
         expected[name] = [made.n_instances, made.n_features, made.n_labels]

@@ -6,6 +6,7 @@ import format_cases as cases
 import fuzzing_binary
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 
 from core import formats
@@ -109,6 +110,23 @@ def test_a_feature_named_like_a_label_gets_another_name(tmp_path: Path) -> None:
     formats.write(data, tmp_path / "data.arff")
     assert "@attribute feature_feature_a numeric" in (tmp_path / "data.arff").read_text("utf-8")
     assert formats.read(tmp_path / "data.arff").dataset.feature_names == tuple(names)
+
+
+def test_names_stand_in_the_quotes_that_they_do_not_hold(tmp_path: Path) -> None:
+    names = ("it's 100%", 'say "no"', "both ' and \"", "back\\slash", "plain")
+    data = CandidateDataset(np.eye(5, dtype=np.float32), np.eye(5, dtype=np.uint8), names)
+    path = formats.write(data, tmp_path / "a.arff")
+    text = path.read_text("utf-8")
+    for name in ('"it\'s 100%"', "'say \"no\"'"):  # liac-arff leaves backslashes in names
+        assert f"@attribute {name} {{0,1}}" in text
+    assert arff.read(path).dataset.label_names == names
+
+
+def test_the_last_sparse_row_tells_how_many_attributes_there_are(tmp_path: Path) -> None:
+    data = CandidateDataset(sp.eye_array(3, 4, dtype=np.float32), [[1, 0], [1, 0], [0, 0]])
+    path = formats.write(data, tmp_path / "a.arff")
+    assert path.read_text("utf-8").splitlines()[-1] == "{2 1,5 0}"
+    np.testing.assert_array_equal(arff.read(path).dataset.candidates, data.candidates)
 
 
 @pytest.mark.parametrize("sparse", [True, False])

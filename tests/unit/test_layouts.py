@@ -12,6 +12,7 @@ import pytest
 from cloud_layouts import CLOUD
 from fuzzing import survive
 from layouts import MADE, Layout
+from number_layouts import NUMBERS
 from public_layouts import PUBLIC
 from rated_set_layouts import RATED_SETS
 from scipy.io import savemat
@@ -32,7 +33,7 @@ STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
 NAMED |= {
     make.__name__: make(random.Random(0))
-    for make in (*WILD, *PUBLIC, *TOOLS, *CLOUD, *SURVEYS, *SETS, *RATED_SETS)
+    for make in (*WILD, *PUBLIC, *TOOLS, *CLOUD, *SURVEYS, *SETS, *RATED_SETS, *NUMBERS)
 }
 each_layout = pytest.mark.parametrize(
     "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]

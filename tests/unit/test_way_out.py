@@ -30,6 +30,7 @@ ODD_TEXTS = [
     ("0009", "=1+1", []),
     ("010", "  red sky and sea  ", ["sky", "x y"]),
     ("11", "sky over the sea", ["日本", "sky", "a, b"]),
+    ("012", 'two\nlines; "text"', ["it's 100%", "a|b;c", "Sky", "🙂", "text", "labels"]),
 ]
 CROWD = [
     ("p1", "red sky over the sea", "anna", ["sky"]),
@@ -38,6 +39,8 @@ CROWD = [
     ("p2", "a dog", "cleo", ["dog"]),
     ("p3", "dog in the sea", "bob", ["dog", "sea"]),
     ("p4", "grey sky", "cleo", ["sky"]),
+    ("p4", "grey sky", "2", ["Sky", "a|b"]),
+    ("p1", "red sky over the sea", "李雷, K.", []),
 ]
 DECIDED = (("keep", "anna"), ("reject", "2"), ("unsure", "anna"), ("keep", "Jörg, K."))
 

@@ -6,6 +6,7 @@ holds them belongs to `people`; rows of a table that are one item belong to `fol
 
 import ast
 import json
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
@@ -36,13 +37,16 @@ DEPTH = 5  # objects within objects that are looked through for a label
 MAX_SEATS = 1000  # of a count of answers: beyond, they are a histogram and not people
 MAX_SOURCES = 2**16  # of `Votes`
 SEAT = "answer {}"
+COUNTED = re.compile(
+    r"(?P<label>[^\d\W].*?)\s*([(\[]\s*(?P<one>\d{1,4})\s*[)\]]|[:=]\s*(?P<other>\d{1,4}))"
+)
 
 
 class NameReader:
     """Cells of label names: split, numbers made into names, words for no label left out."""
 
     def __init__(self, mapping: ColumnMapping, findings: Findings) -> None:
-        self._delimiter, self._findings = mapping.delimiter, findings
+        self.delimiter, self._findings = mapping.delimiter, findings
         self._none = {word.casefold() for word in mapping.no_label}
         self._none -= {name.strip().casefold() for name in mapping.label_names}
         self._silent = {word.casefold() for word in mapping.not_asked}
@@ -52,7 +56,7 @@ class NameReader:
     def __call__(self, cell: Any) -> list[str]:
         """Return the labels that a cell names; ValueError when it does not hold names."""
         names = []
-        for name in parse_names(cell, self._delimiter):
+        for name in parse_names(cell, self.delimiter):
             if name.strip().casefold() in self._none:
                 self._ignored[name] = self._ignored.get(name, 0) + 1
             else:
@@ -200,8 +204,9 @@ def answers_of(
         for source, said in cell.items():
             if names.says_something(said):
                 yield (str(source), *_said(said, names))
-    elif kind == "counts" and isinstance(cell, Mapping):
-        yield from _counted(cell, names, row)
+    elif kind == "counts" and isinstance(cell, Mapping | str):
+        counts = counts_in(cell, names.delimiter) if isinstance(cell, str) else cell
+        yield from _counted(counts, names, row)
     elif kind == "objects" and isinstance(cell, list | Mapping):
         yield from _objects(one_by_one(cell), names)
     elif kind == "parallel":
@@ -294,6 +299,15 @@ def parts_of(cell: Any) -> list[Any]:
     text = str(cell)
     between = next((one for one in ("|", ";", ",") if one in text), None)
     return [part.strip() for part in text.split(between)] if between else [text.strip()]
+
+
+def counts_in(text: str, delimiter: str | None) -> dict[str, int]:
+    """Return how many said each label in `anger (2), joy (1)`; ValueError if it says no such."""
+    parts = [part.strip() for part in (text.split(delimiter) if delimiter else [text])]
+    found = [COUNTED.fullmatch(part) for part in parts if part]
+    if None in found:
+        raise ValueError("a label without a count")
+    return {match["label"]: int(match["one"] or match["other"]) for match in found if match}
 
 
 def _counted(

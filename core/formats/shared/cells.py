@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 MAX_LIST_TEXT = 100_000
+MAX_WORDS = 3  # of an option; what has more, beside ticks, is a remark
 TAGS = "><"  # between the names in <sea><sunset>
 NAME_KEYS = (
     *("label", "name", "displayname", "labelname", "classname", "value", "choice", "category"),
@@ -142,11 +143,24 @@ def _names_by_key(cell: dict[Any, Any]) -> Any:
         return cell["choices"]
     given = {key: value for key, value in cell.items() if value is not None}
     if all(isinstance(value, int | float) for value in given.values()):
-        flags = {0, 1}.issuperset(given.values())
-        return [key for key, value in given.items() if value or not flags]
+        return [key for key, value in given.items() if value]
     if all(isinstance(value, str) for value in given.values()):
-        return [_name(cell)] if name_key(cell) is not None else list(given.values())
-    return None
+        named = name_key(cell) is not None
+        return [_name(cell)] if named else [value for value in given.values() if value]
+    return _chosen_options(given)
+
+
+def _chosen_options(given: dict[Any, Any]) -> list[Any] | None:
+    """`{"kind": "boat", "seen": {"sea": true}}`: what was chosen among options, and ticked."""
+    found: list[Any] = []
+    for value in given.values():
+        if isinstance(value, dict) and all(type(tick) is bool for tick in value.values()):
+            found += [name for name, tick in value.items() if tick]
+        elif isinstance(value, str):
+            found += [value] if 0 < len(value.split()) <= MAX_WORDS else []
+        else:
+            return None
+    return found
 
 
 def plain_key(key: Any) -> str:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from core.data.dataset import CandidateDataset
 from core.errors import ExportError
 from core.formats.shared import tables
-from core.formats.shared.folding import cells_of, instances_of
+from core.formats.shared.folding import cells_of, instances_of, items_and_labels
 from core.formats.shared.mapping import ColumnMapping, Resolution
 from core.formats.shared.original import Original
 from core.formats.shared.tables import CHUNK_CELLS, Column, Rows
@@ -260,22 +260,23 @@ def _long_batches(
 
 def _long_cells(copy: Copied, dataset: CandidateDataset) -> tuple[Any, Any]:
     """Return the instance and the label of every row; -1 for no label."""
-    mapping = copy.mapping
     table = pa.Table.from_batches(copy.original.batches())
-    ids, names = (table.column(name).to_pylist() for name in (mapping.id, mapping.labels[0]))
-    instances = instances_of(ids)[0]
+    items, names = items_and_labels(table, copy.mapping)
     labels = [dataset.label_of.get(str(name), -1) for name in names]
-    return instances, np.array(labels)
+    return instances_of(items)[0], np.array(labels)
 
 
 def _more_rows(
     schema: pa.Schema, mapping: ColumnMapping, dataset: CandidateDataset, at: Any
 ) -> pa.Table:
-    cells = {
-        str(mapping.id): [dataset.ids[i] for i in at[0]],
-        mapping.labels[0]: [dataset.label_names[j] for j in at[1]],
-    }
-    cells |= {name: ["0"] * len(at[0]) for name in mapping.labels[1:]}
+    items, names = [dataset.ids[i] for i in at[0]], [dataset.label_names[j] for j in at[1]]
+    mark, nothing = mapping.label_after, ["0"] * len(at[0])
+    if mark is None:
+        cells = {str(mapping.id): items, mapping.labels[0]: names}
+        cells |= {name: nothing for name in mapping.labels[1:]}
+    else:
+        both = [item + mark + name for item, name in zip(items, names, strict=True)]
+        cells = {str(mapping.id): both, mapping.labels[0]: nothing}
     columns = [
         pa.array(cells[field.name], pa.string()).cast(field.type)
         if field.name in cells

@@ -13,7 +13,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.formats.shared.answers import SEAT, Answers, NameReader, answers_of
+from core.formats.shared.answers import (
+    MAX_SEATS,
+    SEAT,
+    Answers,
+    NameReader,
+    answers_of,
+)
 from core.formats.shared.blocks import BLOCK_ROWS
 from core.formats.shared.cells import parse_marks
 from core.formats.shared.findings import Findings, refuse
@@ -22,8 +28,9 @@ from core.formats.shared.mapping import LABEL_PREFIXES, NESTED, ColumnMapping, p
 PROBABLE = 0.5  # a probability from here on is a yes
 SEPARATORS = " _.-:/|"
 NOT_ASKED, UNREADABLE = -1, -2
-FOLDED_STYLES = ("count", "share", "uncertain")
+FOLDED_STYLES = ("count", "share", "percent", "votes", "uncertain")
 SEATS = 10  # of people whose share said yes
+ONE_LABEL = "yes"  # what people say whose columns name no label
 
 
 class Folded:
@@ -58,7 +65,8 @@ def people_labels(mapping: ColumnMapping) -> tuple[str, ...]:
     """Return the label of each column of a table with a column per person and label."""
     pairs = zip(mapping.labels, mapping.sources, strict=True)
     return tuple(
-        NESTED.sub("", column).replace(source, "", 1).strip(SEPARATORS) for column, source in pairs
+        NESTED.sub("", column).replace(source, "", 1).strip(SEPARATORS) or ONE_LABEL
+        for column, source in pairs
     )
 
 
@@ -73,6 +81,17 @@ def instances_of(keys: Any) -> tuple[npt.NDArray[np.int64], list[int]]:
             first.append(i)
         rows.append(row)
     return np.frombuffer(rows, np.int64) if rows else np.zeros(0, np.int64), first.tolist()
+
+
+def items_and_labels(table: pa.Table, mapping: ColumnMapping) -> tuple[list[Any], list[Any]]:
+    """Return the item and the label of every row of a long table."""
+    keys, mark = list(cells_of(table.column(mapping.id))), mapping.label_after
+    if mark is None:
+        return keys, list(cells_of(table.column(mapping.labels[0])))
+    parts = [("" if key is None else str(key)).rpartition(mark) for key in keys]
+    return [item or label for item, _, label in parts], [
+        label if item else None for item, _, label in parts
+    ]
 
 
 def cells_of(column: pa.ChunkedArray) -> Iterator[Any]:
@@ -91,7 +110,13 @@ class _Folding:
         if repeats and mapping.id is None:
             rule = "views of items need a column that names the item"
             refuse(rule, "State the mapping's id (--mapping).")
-        if repeats:
+        if mapping.layout == "long":
+            items, self.long_labels = items_and_labels(table, mapping)
+            self.rows, self.first = instances_of(items)
+            if mapping.label_after is not None:
+                at = table.column_names.index(mapping.id)
+                self.table = table.set_column(at, mapping.id, pa.array(items, pa.string()))
+        elif repeats:
             self.rows, self.first = instances_of(cells_of(table.column(mapping.id)))
         else:
             self.rows, self.first = np.arange(table.num_rows), list(range(table.num_rows))
@@ -106,7 +131,7 @@ class _Folding:
                 self._people()
             elif mapping.label_style == "count":
                 self._counts()
-            elif mapping.label_style == "share":
+            elif mapping.label_style in ("share", "percent", "votes"):
                 self._shares()
             else:
                 read[mapping.layout]()
@@ -142,7 +167,8 @@ class _Folding:
                 "columns differ between views of an item; they are not shown, and kept in exports"
             )
             some = ", ".join(vary[:8]) + (" …" if len(vary) > 8 else "")
-            self.findings.add(rule, "Nothing to do.", value=some)
+            fix = "Nothing to do, unless one holds labels too: name all of `labels` (--mapping)."
+            self.findings.add(rule, fix, value=some)
             return items.drop_columns(vary)
         return items
 
@@ -168,13 +194,14 @@ class _Folding:
 
     def _sets(self) -> None:
         """A row has an item, a source and the labels that this source offers."""
-        column = self.mapping.labels[0]
-        views = zip(
-            self.rows.tolist(), self._who(), cells_of(self.table.column(column)), strict=True
-        )
-        for i, (row, who, cell) in enumerate(views):
-            if cell is not None:  # null: not answered; an empty list or text offers nothing
-                self._add(row, who, cell, i, column)
+        sources = list(self._who())
+        for column in self.mapping.labels:
+            views = zip(
+                self.rows.tolist(), sources, cells_of(self.table.column(column)), strict=True
+            )
+            for i, (row, who, cell) in enumerate(views):
+                if cell is not None:  # null: not answered; an empty list or text offers nothing
+                    self._add(row, who, cell, i, column)
 
     def _add(self, row: int, who: str, cell: Any, i: int, column: str) -> None:
         try:
@@ -278,22 +305,27 @@ class _Folding:
                 self.answers.add(i, source, yes, no)
 
     def _shares(self) -> None:
-        """A row is an item, a column says which share of the people chose its label.
+        """A row is an item, a column says which share of the people chose its label, or how many.
 
-        Nobody knows who they are: ten seats speak for them, and who says what changes by row.
+        Nobody knows who they are: ten seats speak for them, or as many as the most that chose a
+        label, and who says what changes by row.
         """
-        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
-        columns = [self._share(name) for name in self.mapping.labels]
-        for i, shares in enumerate(np.stack(columns, axis=1)):
+        names, style = plain_names(self.mapping.labels, LABEL_PREFIXES), self.mapping.label_style
+        most = {"share": 1, "percent": 100}.get(style, MAX_SEATS)
+        columns = np.stack([self._share(name, most) for name in self.mapping.labels], axis=1)
+        seats, whole = SEATS, most
+        if style == "votes":
+            seats = whole = max(1, int(np.nanmax(columns, initial=0)))
+        for i, shares in enumerate(columns):
             asked = np.flatnonzero(~np.isnan(shares)).tolist()
-            yes = np.rint(SEATS * np.nan_to_num(shares)).astype(int)
-            turn = np.random.default_rng(i).permutation(SEATS).tolist()
+            yes = np.rint(seats * np.nan_to_num(shares) / whole).astype(int)
+            turn = np.random.default_rng(i).permutation(seats).tolist()
             for seat, at in enumerate(turn):
                 said = [names[j] for j in asked if at < yes[j]]
                 rest = None if len(asked) == len(names) else [names[j] for j in asked]
                 self.answers.add(i, SEAT.format(seat + 1), said, rest)
 
-    def _share(self, name: str) -> npt.NDArray[np.float64]:
+    def _share(self, name: str, most: int) -> npt.NDArray[np.float64]:
         shares = np.full(self.table.num_rows, np.nan)
         for i, cell in enumerate(cells_of(self.table.column(name))):
             if not self.names.says_something(cell):
@@ -302,20 +334,23 @@ class _Folding:
                 shares[i] = float(cell)
             except (TypeError, ValueError):
                 shares[i] = -1
-            if not 0 <= shares[i] <= 1:
-                rule, fix = "shares must be between 0 and 1", "Correct the cell."
+            is_count = self.mapping.label_style == "votes"
+            if not 0 <= shares[i] <= most or (is_count and shares[i] % 1):
+                what = "counts of people must be whole numbers" if is_count else "shares must be"
+                rule, fix = f"{what} between 0 and {most}", "Correct the cell."
                 self.findings.add(rule, fix, fatal=True, row=i + 1, column=name, value=cell)
                 shares[i] = 0
         return shares
 
     def _long(self) -> None:
         """A row has an item and one label; perhaps a source, and whether it offers the label."""
-        mapping = self.mapping
-        label = cells_of(self.table.column(mapping.labels[0]))
-        values = self._marks(mapping.labels[1]) if len(mapping.labels) > 1 else None
+        mapping, told = self.mapping, self.mapping.labels[0 if self.mapping.label_after else 1 :]
+        values = self._marks(told[0]) if told else None
         lists_no = values is not None and bool((values == 0).any())
         who = self._who() if mapping.source else iter([""] * len(self.rows))
-        for i, (row, source, cell) in enumerate(zip(self.rows.tolist(), who, label, strict=True)):
+        for i, (row, source, cell) in enumerate(
+            zip(self.rows.tolist(), who, self.long_labels, strict=True)
+        ):
             offered = values is None or values[i] == 1
             names = self._named(cell, i)
             if not mapping.source:
@@ -330,7 +365,7 @@ class _Folding:
         if cell is None or str(cell) == "":
             return []
         try:
-            return self.names([str(cell)])
+            return self.names(cell if self.mapping.answers == "objects" else [str(cell)])
         except ValueError:
             return []
 

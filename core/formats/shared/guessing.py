@@ -24,7 +24,17 @@ from core.formats.shared.guessing_flags import (
     uncertain_flags,
     yes_or_no_columns,
 )
-from core.formats.shared.guessing_long import find_triples, long_labels
+from core.formats.shared.guessing_long import (
+    find_composite_ids,
+    find_triples,
+    long_labels,
+    marked_regions,
+)
+from core.formats.shared.guessing_numbers import (
+    graded_labels,
+    people_of_one_label,
+    probabilities_of_one,
+)
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -32,7 +42,7 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import find_alike_columns, find_people
+from core.formats.shared.people import find_alike_columns, find_people, share_names
 from core.formats.shared.profiles import (
     DERIVED,
     ID_NAMES,
@@ -92,7 +102,7 @@ def guess(table: pa.Table, given: ColumnMapping | None = None) -> ColumnMapping:
     """Return a full mapping of the table's columns; what `given` states is kept."""
     roles = Roles(table, given)
     about = (_find_id, _find_labels, _find_truth, find_features, find_shown)
-    for find in (find_people, find_triples, *about):
+    for find in (find_people, find_triples, find_composite_ids, *about):
         find(roles)
     return roles.mapping(tuple(table.column_names))
 
@@ -119,6 +129,7 @@ def _find_labels(roles: Roles) -> None:
         _describe_labels(roles)
         return
     finders: tuple[Callable[[Roles], bool], ...] = (
+        marked_regions,
         long_labels,
         prefixed_labels,
         _named_set,
@@ -127,6 +138,8 @@ def _find_labels(roles: Roles) -> None:
         yes_or_no_columns,
         shares_of_people,
         graded_views,
+        probabilities_of_one,
+        people_of_one_label,
         trailing_flags,
         uncertain_flags,
         _set_like_text,
@@ -135,6 +148,7 @@ def _find_labels(roles: Roles) -> None:
         _varying_names,
         _names_with_commas,
         find_alike_columns,
+        graded_labels,
         _unnamed_set,
     )
     for found in finders:
@@ -305,11 +319,22 @@ def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     if not allows_layout(roles, "delimited"):
         return False
     delimiter, why = delimiter_of(one)
-    roles.take("labels", [one.name], reason, layout="delimited")
+    more = _more_of_a_view(roles, one, delimiter) if roles.fields.get("row") == "view" else []
+    reason += "".join(f"; {name!r} holds the same names" for name in more)
+    roles.take("labels", [one.name, *more], reason, layout="delimited")
     roles.set("delimiter", delimiter, why)
     if roles.open("no_label"):
         roles.set("no_label", _no_label_words(one, delimiter))
     return True
+
+
+def _more_of_a_view(roles: Roles, one: Profile, delimiter: str | None) -> list[str]:
+    """Return columns of the same names that differ between views: a person's second label."""
+    texts = [other for other in roles.free.values() if other.kind == one.kind and other is not one]
+    texts = [other for other in texts if not (other.is_outcome or other.is_truth or other.is_wordy)]
+    texts = [other for other in texts if roles.fields.get("id") and one.kind in ("text", "names")]
+    found = [other for other in texts if share_names([one, other], delimiter)]
+    return [other.name for other in found if roles.differs_between_views(other)]
 
 
 def _no_label_words(one: Profile, delimiter: str | None) -> tuple[str, ...]:

@@ -2,6 +2,8 @@
 
 import re
 
+from core.formats.shared.answers import loaded
+from core.formats.shared.cells import parse_names
 from core.formats.shared.guessing_features import TEXT_NAMES
 from core.formats.shared.guessing_flags import allows_layout
 from core.formats.shared.people import ITEM, take_item
@@ -16,6 +18,7 @@ PLACE = re.compile(
 TRIPLES = "no header; no item and person come twice, which are taken"
 UNNAMED = re.compile(r"column\d+")
 MAX_LABELS = 50
+MARKS = ("_", "-", "/", ":", "|", "#", ".")  # between item and label in one name
 LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
 
 
@@ -47,6 +50,52 @@ def find_triples(roles: Roles) -> None:
     roles.free.pop(person.name, None)
     roles.take("labels", [label.name], f"{label.name!r} has few names", layout="delimited")
     roles.set("delimiter", *delimiter_of(label))
+
+
+def find_composite_ids(roles: Roles) -> None:
+    """Two columns: `ID_7f_epidural` names item and label, the other holds its value."""
+    if not all(map(roles.open, ("id", "labels", "layout"))) or "row" in roles.fields:
+        return
+    columns = [one for one in roles.free.values() if not one.is_outcome]
+    if len(columns) != 2 or columns[0].kind != "text" or not columns[0].has_no_spaces:
+        return
+    key, value = columns
+    if not (value.kind == "binary" or value.is_probability) or not key.distinct:
+        return
+    for mark in MARKS:
+        parts = [str(cell).rpartition(mark) for cell in key.values]
+        items, labels = {part[0] for part in parts}, {part[2] for part in parts}
+        are_names = not any(name == "" or name[0].isdecimal() for name in labels)
+        is_grid = len(parts) >= NEARLY_ALL * len(items) * len(labels) and "" not in items
+        if are_names and is_grid and 2 <= len(labels) <= MAX_LABELS and len(items) > 1:
+            why = f"{key.name!r} names an item and, behind {mark!r}, one of {len(labels)} labels"
+            roles.take("id", [key.name], why)
+            style = {"label_style": "probability"} if value.is_probability else {}
+            about = {"layout": "long", "label_after": mark, **style}
+            roles.take("labels", [value.name], f"{value.name!r} tells of each label", **about)
+            return
+
+
+def marked_regions(roles: Roles) -> bool:
+    """Rows of the VGG Image Annotator: a region of a picture, its options in an object."""
+    item = roles.column_of("id") or roles.named(["filename"], "text")
+    if item is None or roles.named(["region_shape_attributes"]) is None:
+        return False
+    for one in map(roles.named, (["region_attributes"], ["file_attributes"])):
+        if one is not None and allows_layout(roles, "long") and _name_options(one):
+            take_item(roles, item, f"regions of one picture share {item.name!r}")
+            why = f"{one.name!r} holds the options that were chosen"
+            roles.take("labels", [one.name], why, layout="long", answers="objects")
+            return True
+    return False
+
+
+def _name_options(one: Profile) -> bool:
+    cells = [loaded(value) for value in one.values]
+    try:
+        return any(parse_names(cell, None) for cell in cells if isinstance(cell, dict) and cell)
+    except ValueError:
+        return False
 
 
 def long_labels(roles: Roles) -> bool:

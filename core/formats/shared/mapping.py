@@ -75,8 +75,27 @@ class ColumnMapping(BaseModel):
         None, min_length=1, max_length=8, description="Between label names; none for lists."
     )
     label_style: Literal[
-        "0/1", "-1/1", "true/false", "probability", "count", "share", "uncertain", "tick"
-    ] = "0/1"
+        "0/1",
+        "-1/1",
+        "true/false",
+        "tick",
+        "uncertain",
+        "probability",
+        "share",
+        "percent",
+        "count",
+        "votes",
+    ] = Field(
+        "0/1",
+        description="What cells of a column per label hold. Of people: their share, percent, how "
+        "many of all that were asked (votes), or of all that chose one label each (count).",
+    )
+    label_after: str | None = Field(
+        None,
+        min_length=1,
+        max_length=8,
+        description="Before the label in the column of ids, where that names item and label.",
+    )
     label_names: tuple[str, ...] = Field((), description="All labels, where columns do not say.")
     features: tuple[str, ...] = ()
     feature_layout: Literal["columns", "list", "text", "encoded"] = "columns"
@@ -114,10 +133,10 @@ class ColumnMapping(BaseModel):
             raise ValueError(f"a column can have one role only; two were given to {twice[:20]}")
         if self.layout == "long" and (self.id is None or len(self.labels) not in (1, 2)):
             raise ValueError("the long layout needs an id column and labels=(label, value)")
+        if self.label_after is not None and (self.layout != "long" or len(self.labels) != 1):
+            raise ValueError("with label_after the layout is long, and labels=(value,)")
         if self.layout == "answers" and len(self.labels) > 1:
             raise ValueError("one column holds the answers of all sources")
-        if self.layout == "delimited" and self.row == "view" and len(self.labels) > 1:
-            raise ValueError("a view has one column of labels")
         if self.row == "people" and len(self.sources) != len(self.labels):
             raise ValueError("with a column per person, `sources` names that of each label column")
         return self

@@ -230,7 +230,7 @@ def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
         return False
     values = [value for one in columns for value in one.values]
     delimiter, reason = delimiter_of(Profile("", columns[0].kind, values))
-    if not _share_names(columns, delimiter):
+    if not share_names(columns, delimiter):
         return False
     names = tuple(one.name for one in columns)
     if all(owners[name].isdecimal() for name in names) and _are_places(roles, names):
@@ -268,7 +268,7 @@ def find_alike_columns(roles: Roles) -> bool:
     texts = [one for one in texts if not one.is_never_feature]  # dates
     for first in texts:
         delimiter, _ = delimiter_of(first)
-        alike = [one for one in texts if one is first or _share_names([first, one], delimiter)]
+        alike = [one for one in texts if one is first or share_names([first, one], delimiter)]
         if len(alike) > 1 and roles.fields.get("row") in (None, "people"):
             owners = {one.name: _owner(one.name) or one.name for one in alike}
             return _take_sets(roles, owners, ALIKE)
@@ -357,7 +357,7 @@ def _owner(name: str) -> str | None:
     return who if owned["named"] or PERSON.fullmatch(who) else None
 
 
-def _share_names(columns: Sequence[Profile], delimiter: str | None) -> bool:
+def share_names(columns: Sequence[Profile], delimiter: str | None) -> bool:
     """Whether columns hold names out of one small vocabulary."""
     each = [_names_in(one, delimiter) for one in columns]
     n_cells = sum(len(one.values) for one in columns)

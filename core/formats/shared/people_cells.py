@@ -15,6 +15,7 @@ from core.formats.shared.answers import (
     LABEL_KEYS,
     MAX_SEATS,
     SOURCE_KEYS,
+    counts_in,
     key_among,
     label_in,
     loaded,
@@ -178,6 +179,8 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         return None
     if all(isinstance(cell, dict) for cell in cells):
         return _object_shape(cells, is_named)
+    if all(isinstance(cell, str) for cell in cells):
+        return "counts" if _count_in_texts(one, cells) else None
     if not all(isinstance(cell, list) for cell in cells) or not any(cells):
         return None
     parts = [part for cell in cells for part in cell if part is not None]
@@ -196,6 +199,18 @@ def _shape(one: Profile, is_named: bool) -> str | None:
         vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
         return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
     return None
+
+
+def _count_in_texts(one: Profile, cells: Sequence[str]) -> bool:
+    """Whether texts are a few labels, each with how many said so: `anger (2), joy (1)`."""
+    delimiter, _ = delimiter_of(one)
+    try:
+        counts = [counts_in(cell, delimiter) for cell in cells]
+    except ValueError:
+        return False
+    known = Counter(name for each in counts for name in each)
+    most = max(n for each in counts for n in each.values())
+    return 1 < most <= MAX_COUNTED and len(known) <= max(10, len(cells) / 3)
 
 
 def _agree(cells: Sequence[Any]) -> bool:
@@ -276,6 +291,8 @@ def _beside(roles: Roles, one: Profile) -> Profile | None:
 def _inner_delimiter(one: Profile, shape: str) -> str | None:
     """Return what stands between the labels of one answer, where they are text."""
     texts = []
+    if shape == "counts" and one.kind == "text" and isinstance(loaded(one.values[0]), str):
+        return delimiter_of(one)[0]
     for value in islice(one.values, MAX_SAMPLE):
         cell = loaded(value)
         if shape == "parallel":

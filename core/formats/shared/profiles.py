@@ -31,7 +31,7 @@ PICTURE = re.compile(r"^data:image/|\.(jpe?g|png|gif|webp|bmp|tiff?)(\?.*)?$", r
 
 NOT_A_FEATURE = re.compile(
     r"(.*[ _.-])?(id|ids|uid|uuid|guid|hash|md5|sha1|sha256|url|date|datetime|timestamp"
-    r"|idx|index|row|golden)|.+[ _.-](number|nr|no)\.?"
+    r"|idx|index|row|golden|file_?size|region_count)|.+[ _.-](number|nr|no)\.?"
     r"|(created|updated|submitted|modified)([ _](at|utc|on|time))?",
 )
 CAMEL_ID = re.compile(r".*[a-z](Id|ID|Date|Timestamp)")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
 from core.formats.shared.guessing_long import TRIPLES
+from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
 from core.formats.shared.people import ALIKE, ambiguous_grid, rater_named_in
 from core.formats.shared.profiles import STATED
@@ -28,8 +29,16 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
             f"If it is the other way round, say so (--row view --source {mapping.id}); if a row is "
         )
         findings.add(rule, fix + "an item, --row item.")
-    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
+    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE_FLAGS):
+        rule = f"what is one row? {len(mapping.labels)} columns are taken for people's yes or no"
+        fix = "If each is a label of the item, say so (--row item)."
+        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
+    elif mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
         _ask_about_alike(mapping, findings)
+    if mapping.reasons.get("labels", "").startswith(GRADED):
+        rule = f"what do the numbers say? {mapping.reasons['labels']} are taken for labels"
+        fix = "If they are something else, say which columns are labels (--mapping)."
+        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.layout == "one_hot":
@@ -55,7 +64,14 @@ def _ask_about_alike(mapping: ColumnMapping, findings: Findings) -> None:
 
 def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:
     """Ask about columns such as anna_sea, bob_sea: labels, or a person's view of a label?"""
-    halves = ambiguous_grid(plain_names(mapping.labels, LABEL_PREFIXES))
+    names = plain_names(mapping.labels, LABEL_PREFIXES)
+    parts = [NUMBERED.fullmatch(name.casefold()) for name in names]
+    if len(names) > 2 and len({part and part[1] for part in parts}) == 1 and parts[0]:
+        rule = f"what is one row? {len(names)} columns are taken for labels, and may be people"
+        fix = "If each is a person's yes or no about one label, say so (--row people)."
+        findings.add(rule, fix, value=", ".join(names[:4]))
+        return
+    halves = ambiguous_grid(names)
     if halves is not None:
         first, second = (", ".join(half[:4]) + (" …" if len(half) > 4 else "") for half in halves)
         rule = f"what is one row? Every column is taken for a label of an item; {first} or {second}"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from core.data.dataset import CandidateDataset, Labels
@@ -37,6 +38,7 @@ from core.formats.shared.tabular import truth_names
 ANSWERS = ("annotations", "answers", "votes")  # who said what, where rows are items: the first free
 CHUNK_CELLS = 4_000_000
 CONFIDENCE_DECIMALS = 4
+OTHER_MAPPING = "Leave the mapping out, or use the one this data was read with."
 
 MEANINGFUL_NAMES = {*ID_NAMES, *LIST_NAMES, *SET_NAMES, *TRUTH_NAMES}
 MEANINGFUL_PREFIXES = (*LABEL_PREFIXES, *TRUTH_PREFIXES, *OUTCOME_PREFIXES, FEATURE_PREFIX)
@@ -166,8 +168,7 @@ def _columns(
     missing = [name for name in order if name not in known]
     if missing:
         detail = f"The mapping has columns that the data has not: {', '.join(missing[:20])}."
-        hint = "Leave the mapping out, or use the one this data was read with."
-        raise ExportError("The file cannot be written like its source.", detail, hint)
+        raise ExportError("The file cannot be written like its source.", detail, OTHER_MAPPING)
     outcome = [] if resolution is None else outcome_columns(dataset, mapping, resolution)
     replaced = {column.name for column in outcome}
     return [*(known[name] for name in order if name not in replaced), *outcome]
@@ -327,9 +328,11 @@ def _long_batch(rows: Rows, mapping: ColumnMapping) -> pa.RecordBatch:
     table = table.take(pa.array(instances))
     names = _texts(rows.dataset.label_names).take(pa.array(labels, mask=~has_label))
     at = (instances + rows.start, labels)
-    added = {mapping.labels[0]: names}
-    if len(mapping.labels) > 1:
-        added[mapping.labels[1]] = pa.array(rows.dataset.candidates[at] * has_label)
+    offered = pa.array(rows.dataset.candidates[at] * has_label)
+    added = dict(zip(mapping.labels, (names, offered), strict=False))
+    if mapping.label_after is not None:
+        both = pc.binary_join_element_wise(table.column(mapping.id), names, mapping.label_after)
+        added = {str(mapping.id): both.combine_chunks(), mapping.labels[0]: offered}
     if rows.resolution is not None:
         added |= long_outcome(rows.resolution, at, has_label)
     for name, values in added.items():
@@ -380,10 +383,9 @@ def record_batch(cells: Sequence[pa.Array], names: Sequence[str], as_text: bool)
 
 
 def _as_text(array: pa.Array) -> pa.Array:
-    cells = array.to_pylist()
     dumped = [
         None if cell is None else json.dumps(cell, ensure_ascii=False, default=str)
-        for cell in cells
+        for cell in array.to_pylist()
     ]
     return pa.array(dumped, pa.string())
 
@@ -395,5 +397,4 @@ def _texts(values: Sequence[str]) -> pa.Array:
 def _check_count(what: str, stated: int, found: int) -> None:
     if stated != found:
         detail = f"The mapping has {stated} columns of {what}, the data {found}."
-        hint = "Leave the mapping out, or use the one this data was read with."
-        raise ExportError("The file cannot be written like its source.", detail, hint)
+        raise ExportError("The file cannot be written like its source.", detail, OTHER_MAPPING)

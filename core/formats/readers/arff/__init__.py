@@ -223,10 +223,10 @@ def _xml(names: Sequence[str]) -> str:
 
 
 def _lines(features: Features, labels: Labels) -> Iterator[str]:
-    labels = labels.astype(features.dtype)
+    labels, last = labels.astype(features.dtype), features.shape[0] - 1
     for i in range(features.shape[0]):
         if sp.issparse(features):
-            yield _sparse_line(row_of(features, i), features.shape[1], labels[i])
+            yield _sparse_line(row_of(features, i), features.shape[1], labels[i], i == last)
         else:
             yield ",".join(number_texts(np.concatenate([features[i], labels[i]]))) + "\n"
 
@@ -235,9 +235,13 @@ def _sparse_line(
     stored: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     n_features: int,
     labels: npt.NDArray[Any],
+    is_last: bool,
 ) -> str:
+    """Return a row's values; the last row names the last label: scikit-multilearn counts by it."""
     columns, values = stored
     set_labels = np.flatnonzero(labels)
+    if is_last:
+        set_labels = np.union1d(set_labels, len(labels) - 1)
     places = np.concatenate([columns, n_features + set_labels])
     numbers = number_texts(np.concatenate([values, labels[set_labels]]))
     return "{" + ",".join(f"{j} {text}" for j, text in zip(places, numbers, strict=True)) + "}\n"

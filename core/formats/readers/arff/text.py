@@ -31,7 +31,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_.+-]+")
 TOKEN = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,{}%'"]+)|([,{}%]))""")
 ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 UNESCAPED = {"n": "\n", "r": "\r", "t": "\t"}
-ESCAPED = {"\\": "\\\\", "'": "\\'", '"': '\\"', "%": "\\%", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+ESCAPED = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 Token = str | None  # None is a missing value, an unquoted question mark
 
@@ -154,10 +154,15 @@ def unquoted(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a name or value as ARFF writes it; odd ones in quotes."""
+    """Return a name or value as ARFF writes it; odd ones in the quotes that they do not hold.
+
+    A backslash is written only where nothing else helps: liac-arff leaves it in names.
+    """
     if PLAIN.fullmatch(text):
         return text
-    return "'" + "".join(ESCAPED.get(character, character) for character in text) + "'"
+    mark = '"' if "'" in text and '"' not in text else "'"
+    escaped = ESCAPED | {mark: f"\\{mark}"}
+    return mark + "".join(escaped.get(character, character) for character in text) + mark
 
 
 class _Rows:

@@ -27,6 +27,7 @@ from core.formats.readers.json_tables.nesting import (
     keyed_records,
     records_in,
     ungrouped,
+    via_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
 from core.formats.readers.json_tables.tools import with_label_names
@@ -233,6 +234,8 @@ def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
     found, key = load_json(path, findings), None
     if isinstance(found, dict) and is_coco(found):
         found = coco_records(found)
+    elif isinstance(found, dict):
+        found = via_records(found) or found
     if isinstance(found, dict):
         records = None if len(found) > 1 and are_keyed(found) else records_in(found)
         if records is not None:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
+from core.formats.shared.cells import parse_names
 from core.formats.shared.people_cells import ANSWER_NAMES
 
 KEY = "id"
@@ -90,6 +91,42 @@ def coco_records(document: Mapping[str, Any]) -> list[Record]:
 
 def _image_of(one: Mapping[str, Any], before: Sequence[str] = ()) -> Any:
     return next((one[key] for key in (*before, *IMAGE_KEYS) if key in one), None)
+
+
+VIA = "_via_img_metadata"  # in a project of the VGG Image Annotator
+
+
+def via_records(document: Mapping[str, Any]) -> list[Record] | None:
+    """Return the pictures of the VGG Image Annotator, each with the options chosen in it."""
+    pictures = document.get(VIA, document)
+    held = list(pictures.values()) if isinstance(pictures, dict) else []
+    if not held or not all(_is_of_via(one) for one in held):
+        return None
+    return [
+        {
+            **{key: value for key, value in one.items() if key not in ("regions", "size")},
+            "file_size": one.get("size"),
+            "labels": _options_of_via(one),
+        }
+        for one in held
+    ]
+
+
+def _is_of_via(one: Any) -> bool:
+    about = one.get("regions") if isinstance(one, dict) else None
+    return isinstance(about, list | dict) and "filename" in one
+
+
+def _options_of_via(picture: Mapping[str, Any]) -> list[str]:
+    """Return what its regions are, or where there is nothing, what all of it is."""
+    regions = picture["regions"]
+    parts = list(regions.values()) if isinstance(regions, dict) else regions
+    told = [one.get("region_attributes") for one in parts if isinstance(one, dict)]
+    for given in (told, [picture.get("file_attributes")]):
+        found = [parse_names(one, None) for one in given if isinstance(one, dict) and one]
+        if any(found):
+            return sorted({name for names in found for name in names})
+    return []
 
 
 def records_in(document: Mapping[str, Any]) -> list[Record] | None:
