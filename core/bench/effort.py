@@ -11,6 +11,7 @@ cells, whose answers count. Strategies without feedback keep the confidences of 
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -118,7 +119,8 @@ def try_guarantee(
     trained = trained_reviewer(dataset, config, 0)
     for seed in range(trials):
         progress(f"{name}: trial {seed + 1} of {trials}")
-        reviewer = trained.reseeded(seed)
+        reviewer = copy(trained)  # the same, that draws other cells at random
+        reviewer.seed = seed
         annotator = Annotator(dataset, 0.0, seed)
         reviewer, _ = reviewer.decide(annotator.answers(_first_lap(reviewer), sampled=True))
         for _ in range(50):

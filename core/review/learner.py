@@ -14,10 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
-
-from core.data.dataset import CandidateDataset, Features
 
 Matrix = npt.NDArray[np.float32]
 Vector = npt.NDArray[Any]
@@ -50,8 +47,7 @@ class CellFeatures:
     n_offered: Matrix  # (n,), standardised
 
     @classmethod
-    def of(cls, dataset: CandidateDataset, start: Matrix, seed: int = 0) -> Self:
-        offered = dataset.candidates > 0
+    def of(cls, offered: npt.NDArray[np.bool_], start: Matrix, place: Matrix) -> Self:
         together = offered.T.astype(np.float32) @ offered.astype(np.float32)
         np.fill_diagonal(together, -1)
         related = np.argsort(-together, axis=1, kind="stable")[
@@ -59,8 +55,6 @@ class CellFeatures:
         ]
         count = offered.sum(axis=1).astype(np.float32)
         spread = (count - count.mean()) / max(float(count.std()), 1e-6)
-        n_place = 200 if len(offered) <= 20_000 else 128
-        place = fourier_features(dataset.features, n_place, seed)
         return cls(offered, start, place, related, spread.astype(np.float32))
 
     @property
@@ -272,35 +266,6 @@ class Learner:
         precision = np.ones(self.features.size, np.float32)
         precision[:3] = (1 / 1.0**2, 1 / 0.4**2, 1 / 3.0**2)
         return precision
-
-
-def fourier_features(X: Features, size: int, seed: int = 0) -> Matrix:
-    """Return features whose inner products are a Gaussian kernel of the standardised instances."""
-    rng = np.random.default_rng(seed)
-    if sp.issparse(X):
-        X = sp.csr_array(X)
-        square = np.asarray(X.multiply(X).mean(axis=0)).ravel()
-        deviation = np.sqrt(np.maximum(square - np.asarray(X.mean(axis=0)).ravel() ** 2, 0))
-        scaled: Any = X @ sp.diags_array(_inverse(deviation))
-        some = scaled[rng.permutation(X.shape[0])[:300]].toarray()
-    else:
-        X = np.asarray(X, np.float32)
-        scaled = (X - X.mean(axis=0)) * _inverse(X.std(axis=0))
-        some = scaled[rng.permutation(len(X))[:300]]
-    squares = (some**2).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * some @ some.T
-    width = float(np.median(distances[np.triu_indices(len(some), 1)])) or 1.0
-    W = rng.standard_normal((X.shape[1], size)) * np.sqrt(0.6 / max(width, 1e-6))
-    place: Matrix = scaled @ W.astype(np.float32)
-    place += rng.uniform(0, 2 * np.pi, size).astype(np.float32)
-    np.cos(place, out=place)
-    place *= np.float32(3 * np.sqrt(2 / size))
-    place -= place.mean(axis=0, dtype=np.float64).astype(np.float32)
-    return place
-
-
-def _inverse(deviation: Any) -> Any:
-    return np.divide(1, deviation, where=deviation > 1e-9, out=np.zeros_like(deviation))
 
 
 def sigmoid(x: Any) -> Any:

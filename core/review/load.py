@@ -1,8 +1,18 @@
-"""From a workspace to a reviewer: one run that has ended, with the decisions on its data."""
+"""From a workspace to reviewer and lens: one run that has ended, with the decisions on its data."""
 
 from collections.abc import Iterable
 
+import numpy as np
+
+from core.confidence.lens import Lens
+from core.engine.graphs import Neighbors
 from core.errors import StoreError
+from core.review.beginning import (
+    is_large,
+    read_beginning,
+    read_lens_beginning,
+    write_beginning,
+)
 from core.review.difference import Difference, difference
 from core.review.resolve import Verdict
 from core.review.reviewer import Reviewer
@@ -30,11 +40,38 @@ def make_reviewer(
         results.propagator,
         results.predictions,
         decisions,
-        variability=results.variability,
+        beginning=read_beginning(results.folder),
+        variability=lambda: results.variability,
         dependence=dependence(workspace, results.run.fingerprint),
         held_out=results.run.config.members > 1,
         level=results.level,
     )
+
+
+def make_lens(results: RunResults, neighbors: Neighbors | None = None) -> Lens:
+    """Return the lens of a run's results; with neighbours also for other k and rho."""
+    return Lens(
+        results.run.config,
+        results.dataset.candidates.astype(np.float32),
+        np.asarray(results.predictions),
+        results.instance_graph,
+        results.label_graph,
+        neighbors,
+        results.dataset.votes,
+        results.level,
+        read_lens_beginning(results.folder),
+    )
+
+
+def keep_beginning(workspace: Workspace, run: RunRow) -> None:
+    """Compute what pages of a large ended run begin with, before somebody waits for it."""
+    results = load_results(workspace, run)
+    if is_large(results.dataset):
+        lens = make_lens(results)
+        review = None
+        if results.dataset.votes is None:
+            review = make_reviewer(workspace, results).beginning
+        write_beginning(results.folder, review, lens.look(run.config))
 
 
 def retraining_difference(workspace: Workspace, run: RunRow) -> Difference:

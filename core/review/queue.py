@@ -168,8 +168,8 @@ def _worth(reviewer: "Reviewer", order: Order, may: Cells, limit: int) -> npt.ND
         doubt[rows, labels] *= 1 + PROMISE_WEIGHT * np.maximum(promise, 0)
     if order == "false_first":
         return likely_false(reviewer)
-    if order == "unstable" and reviewer.variability is not None:
-        return reviewer.variability
+    if order == "unstable" and (changed := reviewer.variability()) is not None:
+        return changed
     if order == "depends" and reviewer.dependence is not None:
         return reviewer.dependence
     if order == "disagree" and reviewer.dataset.votes is not None:

@@ -7,7 +7,8 @@ model says of it without that decision. A decision always stands; the model lear
 it was likely looked at (`core.review.habits`).
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from typing import Any, Literal
@@ -18,20 +19,21 @@ import numpy.typing as npt
 from core.confidence.calibration import Told, calibrate
 from core.confidence.level import Level
 from core.confidence.readings import held
-from core.confidence.sources import SourceModel, source_model
+from core.confidence.sources import source_model
 from core.data.dataset import CandidateDataset
 from core.engine.propagation import Propagator
+from core.review.beginning import Beginning
 from core.review.companions import MOST_LABELS, Companions
 from core.review.effect import DecisionEffect, moved_cells
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner, sigmoid
 from core.review.neighbors import by_neighbors
+from core.review.place import place_of
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
 from core.review.resolve import VALUES, Verdict, located
 
 Matrix = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
-
 
 _OVERRULED = 2.0
 """Log-odds against a candidate from which decisions overrule a reading that keeps it: seven to one.
@@ -49,7 +51,8 @@ class Reviewer:
     ----------
     dataset, propagator, Y_hat : of the run
     decisions : those that stand, latest last; unknown instances and labels are passed over
-    variability : (n, L), how much each cell changed over the epochs; for the order "unstable"
+    beginning : what the run says before any decision, where that is known; never where votes are
+    variability : gives how much each cell changed over the epochs, (n, L); for the order "unstable"
     dependence : (n, L), how much each cell depends on settings (`core.tuning`); for "depends"
     held_out : whether an instance's own labels were kept from its predictions
     level : what the run learned about the share of false candidates; None: read from Y_hat
@@ -57,18 +60,17 @@ class Reviewer:
 
     Attributes
     ----------
-    log_odds : (n, L), the same as log-odds
-    confidences : (n, L), the estimated probability that a candidate is true; 0 elsewhere
+    confidences, log_odds : (n, L), the estimated probability that a candidate is true; 0 elsewhere
     decided : (n, L), 0 or 1 where a decision stands, else NaN
     start : (n, L), what the run says without any decision, as log-odds
-    sampled : (n, L), which of the decisions were drawn at random
-    blind : (n, L), which of the decisions were made before confidence and proposal were shown
+    sampled, blind : (n, L), which decisions were drawn at random; before anything was shown
     unsure : (n, L), where a person could not tell
     habits : by annotator, how often the answer at hand was given
     """
 
     _fit: Fit
     _told: Told | None
+    _kept: npt.NDArray[np.bool_]
 
     def __init__(
         self,
@@ -77,7 +79,8 @@ class Reviewer:
         Y_hat: Matrix,
         decisions: Iterable[Verdict] = (),
         *,
-        variability: Matrix | None = None,
+        beginning: Beginning | None = None,
+        variability: Callable[[], Matrix | None] = lambda: None,
         dependence: Matrix | None = None,
         held_out: bool = True,
         level: Level | None = None,
@@ -90,12 +93,19 @@ class Reviewer:
         self._Y = dataset.candidates.astype(np.float32)
         self._Y_hat, self._told = np.asarray(Y_hat, np.float32), None
         self._forget()
-        self._Z_start = propagator.clamped(self._Y, self._Y_hat, self._learned)
-        self._mark(decisions)
-        self.start = self._start()
-        self._kept_at_start = self._kept
-        self._learner = Learner(CellFeatures.of(dataset, self.start, seed))
+        with ThreadPoolExecutor(1) as beside:
+            place = beside.submit(place_of, dataset.features, seed)
+            self._Z_start = beginning.Z if beginning else self._clamped()
+            self._mark(decisions)
+            self.start = beginning.start if beginning else self._start()
+        self._kept_at_start = self._kept = beginning.kept if beginning else self._kept
+        self._learner = Learner(CellFeatures.of(self.offered, self.start, place.result()))
         self._begin()
+
+    @property
+    def beginning(self) -> Beginning:
+        """What is known before any decision, unless sources voted."""
+        return Beginning(self._Z_start, self.start, self._kept_at_start)
 
     def afresh(self, decisions: Iterable[Verdict]) -> "Reviewer":
         """Return what a new reviewer of the run with these decisions, and no others, would be.
@@ -129,8 +139,11 @@ class Reviewer:
         self._trust({one.annotator for one in self._given.values()})
         self._Z = self._Z_start.copy()
         if (self._learned >= 0).any():
-            self._Z = self.propagator.clamped(self._Y, self._Y_hat, self._learned)
+            self._Z = self._clamped()
         self._relearn()
+
+    def _clamped(self) -> Matrix:
+        return self.propagator.clamped(self._Y, self._Y_hat, self._learned)
 
     @property
     def proposed(self) -> npt.NDArray[np.bool_]:
@@ -165,10 +178,10 @@ class Reviewer:
 
     def states(self) -> npt.NDArray[np.uint8]:
         """Return the state of each cell as its place in `STATES`; only candidates mean anything."""
-        states = np.where(is_settled(self.confidences), 1, 0)
+        states = is_settled(self.confidences).astype(np.uint8)
         states[self.unsure] = 3
         states[~np.isnan(self.decided)] = 2
-        return states.astype(np.uint8)
+        return states
 
     def questions(
         self,
@@ -250,18 +263,9 @@ class Reviewer:
 
     def likeness(self, rows: Rows, others: Rows) -> Matrix:
         """Return how alike pairs of instances are: 1 the same, about 0 unrelated."""
-        place = self._learner.features.place
-        dot, a, b = (
-            np.einsum("rd,rd->r", place[x], place[y])
-            for x, y in ((rows, others), (rows, rows), (others, others))
-        )
+        x, y = (self._learner.features.place[at] for at in (rows, others))
+        dot, a, b = (np.einsum("rd,rd->r", *two) for two in ((x, y), (x, x), (y, y)))
         return np.asarray(dot / np.maximum(np.sqrt(a * b), 1e-9))
-
-    def reseeded(self, seed: int) -> "Reviewer":
-        """Return the same reviewer that draws other cells at random."""
-        other = self._copy()
-        other.seed = seed
-        return other
 
     def _copy(self) -> "Reviewer":
         own = copy(self)
@@ -286,19 +290,18 @@ class Reviewer:
         value = self._learned[rows, labels]
         free = np.isnan(value)
         change = value - self._Z[rows, labels]
-        change[free] = self._residual(rows[free], labels[free])
+        at = rows[free], labels[free]
+        change[free] = self.propagator.residual(self._Z, self._Y, self._Y_hat, *at)
         touched = self.propagator.reclamped(self._Z, self._learned >= 0, rows, labels, change)
         self._moved[touched] = self._movement(touched)
         return touched
-
-    def _residual(self, rows: Rows, labels: Rows) -> Matrix:
-        return self.propagator.residual(self._Z, self._Y, self._Y_hat, rows, labels)
 
     def _movement(self, rows: Rows) -> Matrix:
         """Return how far decisions moved the cells of these rows, decided ones by the others."""
         moved: Matrix = self._Z[rows] - self._Z_start[rows]
         at, labels = np.nonzero(~np.isnan(self._learned[rows]))
-        moved[at, labels] += self._residual(rows[at], labels)
+        own = rows[at], labels
+        moved[at, labels] += self.propagator.residual(self._Z, self._Y, self._Y_hat, *own)
         return np.asarray(moved * np.float32(1 + self.propagator.eta))
 
     def _start(self, answers: Matrix | None = None) -> Matrix:
@@ -310,16 +313,14 @@ class Reviewer:
         given, eta = (self._Y, self._Z_start, self._Y_hat), self.propagator.eta
         if self._told is None and self.dataset.votes is None:
             self._told = Told.by(*given, eta, self.level)
-        known: dict[str, Any] = {"sources": self._sources(), "level": self.level}
-        found = calibrate(*given, answers, eta=eta, told=self._told, **known)
+        # Decisions are truth about the sources.
+        decided = self.decided if (self.decided >= 0).any() else None
+        sources = source_model(self.dataset.votes, decided, held_out=self._held_out)
+        told, level = self._told, self.level
+        found = calibrate(*given, answers, eta=eta, sources=sources, level=level, told=told)
         self._kept = found.kept
         p = np.clip(found.probabilities, 0.005, 0.995)
         return np.asarray(np.log(p / (1 - p)), np.float32)
-
-    def _sources(self) -> SourceModel | None:
-        """Return what the votes say, decisions taken as truth about the sources."""
-        decided = self.decided if (self.decided >= 0).any() else None
-        return source_model(self.dataset.votes, decided, held_out=self._held_out)
 
     def _relearn(self, before: Fit | None = None) -> None:
         answers = np.where(self.sampled, self._learned, np.nan)

@@ -9,6 +9,7 @@ review.npz                            the targets and weights a retraining begin
 verified.npz                          the decided rows that a method was given which needs some
 layout_pca.npy, layout_umap.npy       where instances stand on the map
 neighbors.npz                         more neighbours than the graph has, for the lens
+review_start.npz, lens_start.npz      of large data, what pages begin with (`core.review.beginning`)
 worker.log, worker.lock               of the process at work (`core.runs.worker`)
 """
 

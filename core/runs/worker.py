@@ -81,6 +81,7 @@ def run_training(
             control = _Control(workspace, claimed, stop or threading.Event())
             with control.watching():
                 _train(workspace, claimed, dataset, control, on_event)
+        _prepare_pages(workspace, run.id)
     workspace.share(f"datasets/{run.fingerprint}", f"runs/{run.id}")
     return retrying(lambda: workspace.runs.get(run.id))
 
@@ -256,6 +257,15 @@ def _train(
             else:
                 record.add(event, trainer)
             on_event(event)
+
+
+def _prepare_pages(workspace: Workspace, run_id: str) -> None:
+    """Keep what pages begin with; where that cannot be, they compute it themselves."""
+    from core.review.load import keep_beginning
+
+    run = retrying(lambda: workspace.runs.get(run_id))
+    with suppress(PlainError):
+        keep_beginning(workspace, run)
 
 
 def _start_values(workspace: Workspace, run: RunRow, dataset: CandidateDataset) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from core.confidence.level import Level
 from core.engine.graphs import InstanceGraph
+from core.review.load import keep_beginning
 from core.store import Workspace, files
 from plain_app.bench.app import blobs, open_page, say, say_times, step
 
@@ -75,6 +76,7 @@ def make(space: Path, n: int) -> None:
     at, level = workspace.runs.folder(run_id), Level(0.1, 0.1, 0.1, share=0.3, share_low=0.3)
     files.write_array(at / "level.npy", level.to_array())
     files.write_array(at / "layout_umap.npy", files.read_array(at / "layout_pca.npy"))
+    keep_beginning(workspace, workspace.runs.get(run_id))  # as the run's own process does
     workspace.close()
 
 

@@ -20,6 +20,7 @@ from core.engine.config import PlainConfig
 from core.engine.graphs import Neighbors
 from core.engine.metrics import roc_auc
 from core.errors import ConfigError
+from core.review.load import make_lens
 from core.runs import processes as background
 from core.runs.results import load_neighbors
 from core.store import RunRow
@@ -175,18 +176,8 @@ def lens_data(run_id: str) -> LensData:
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _lens_data(folder: str, run_id: str, has_neighbors: bool) -> LensData:
     results = explore.explored(run_id)
-    config = results.run.config
-    lens = Lens(
-        config,
-        results.dataset.candidates.astype(np.float32),
-        np.asarray(results.predictions),
-        results.instance_graph,
-        results.label_graph,
-        load_neighbors(workspace(), run_id) if has_neighbors else None,
-        results.dataset.votes,
-        results.level,
-    )
-    return LensData(results.run, results, lens, _stops(config, lens.neighbors))
+    lens = make_lens(results, load_neighbors(workspace(), run_id) if has_neighbors else None)
+    return LensData(results.run, results, lens, _stops(lens.config, lens.neighbors))
 
 
 def panel(at: LensData, places: Places) -> list[Slider]:

@@ -1,4 +1,7 @@
+import os
+
 import numpy as np
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -189,6 +192,17 @@ def test_scale_tells_exponents_and_where_they_lead():
     assert far["moved_gb"] == pytest.approx(2 * 4 * 10**6 * 50 * 3 / 4 / 1e9)
     result = {"growth": growth, "exponents": powers, "farther": [far]}
     assert [rows[-1][0] for _, rows in scale.tables(result)] == ["n^", "1,000,000"]
+    busy = {**growth[-1], "total": 3 * growth[-1]["total"], "n_programs": 2}
+    (_, rows) = scale.tables(result | {"busy": busy})[1]
+    assert rows[-1] == ["", "ratio", "3.00", "1.00", ""]
+
+
+def test_a_busy_machine_is_busy_until_it_is_measured():
+    before = {one.pid for one in psutil.Process().children()}
+    with scale.busy_machine() as n_programs:
+        programs = [one for one in psutil.Process().children() if one.pid not in before]
+        assert len(programs) == n_programs == os.cpu_count()
+    assert not any(one.is_running() for one in programs)
 
 
 def test_sizes_of_scale_are_numbers():

@@ -7,8 +7,9 @@ from typer.testing import CliRunner
 
 from core import cli
 from core.data.demo import load_demo
-from core.review import Reviewer, difference
-from core.review.load import load_reviewer
+from core.review import Reviewer, beginning, difference
+from core.review.load import keep_beginning, load_reviewer, make_lens
+from core.runs.results import load_results
 from core.store import Decision, Workspace
 
 
@@ -50,7 +51,7 @@ def test_a_run_is_reviewed_with_the_decisions_that_stand(decided):
     known = ~np.isnan(after.decided)
     assert known.sum() == 60
     np.testing.assert_array_equal(after.decided[known], after.dataset.truth[known])
-    assert after.variability[after.offered].max() > 0
+    assert after.variability()[after.offered].max() > 0
 
 
 def test_the_difference_tells_what_decisions_settled_and_which(decided):
@@ -86,3 +87,47 @@ def test_review_stats_tell_progress_agreement_and_what_is_still_wrong(space, dec
     shown = CliRunner().invoke(cli.app, command)
     assert "false candidates would be kept" in shown.stderr
     assert "alpha" in shown.stdout
+
+
+def test_a_large_run_begins_with_what_was_kept_of_it_and_says_the_same(tmp_path, monkeypatch):
+    workspace = Workspace(tmp_path)
+    run = workspace.runs.get(finished_run(workspace, load_demo(n_instances=200)))
+    data, folder = workspace.load_dataset(run.fingerprint), workspace.runs.folder(run.id)
+    made = [
+        Decision(
+            fingerprint=run.fingerprint,
+            instance_id=data.ids[i],
+            label=data.label_names[j],
+            verdict="keep" if (i + j) % 3 else "reject",
+            annotator="ann",
+            sampled=True,
+        )
+        for i, j in np.argwhere(data.candidates)[::40]
+    ]
+
+    def said():
+        results = load_results(workspace, run)
+        reviewers = [load_reviewer(workspace, run, some) for some in ((), made)]
+        asked = [[(q.row, q.cells) for q in one.questions(limit=20)] for one in reviewers]
+        values = [value for one in reviewers for value in (one.confidences, one.log_odds)]
+        return [*values, make_lens(results).look(run.config)], asked
+
+    keep_beginning(workspace, run)
+    assert not list(folder.glob("*_start.npz"))  # it is small
+    anew, asked = said()
+    monkeypatch.setattr(beginning, "LARGE", 100)
+    keep_beginning(workspace, run)
+    assert {path.name for path in folder.glob("*_start.npz")} == {
+        "lens_start.npz",
+        "review_start.npz",
+    }
+    monkeypatch.setattr("core.review.reviewer.Told", None)  # only answers need it
+    load_reviewer(workspace, run, ())
+    monkeypatch.undo()
+    kept, asked_then = said()
+    assert asked_then == asked
+    for one, other in zip(anew, kept, strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(beginning, "version", lambda _: "another")
+    assert beginning.read_beginning(folder) is beginning.read_lens_beginning(folder) is None
+    workspace.close()
