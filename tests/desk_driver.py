@@ -4,10 +4,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from finished_run import finished_run
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from core.data.dataset import CandidateDataset
+from core.data.demo import load_demo
+from core.encoders.thumbnails import Thumbnails
 from core.store import Decision, Workspace
 
 LONG = 60_000  # milliseconds, for what a busy machine may take
@@ -48,6 +52,20 @@ def make_run(folder: Path, dataset: CandidateDataset) -> str:
         return finished_run(space, dataset, noise=0.35)
     finally:
         space.close()
+
+
+def make_picture_run(folder: Path) -> str:
+    """Make the same of instances that have a picture each."""
+    given = load_demo(n_instances=60)
+    fields = {name: getattr(given, name) for name in ("features", "candidates", "truth")}
+    shown = pd.DataFrame({"picture": [f"{row}.png" for row in range(60)]})
+    data = CandidateDataset(**fields, label_names=given.label_names, ids=given.ids, display=shown)
+    run_id, kept = make_run(folder, data), Thumbnails(folder)
+    keys = [bytes([row + 1]) * 32 for row in range(60)]
+    for row, key in enumerate(keys):
+        kept.add(key, Image.new("RGB", (1200, 900), (4 * row, 90, 160)))
+    kept.remember(data.fingerprint, {"picture": keys})
+    return run_id
 
 
 def address(server: Any, run_id: str, annotator: str = "ann", **more: str) -> str:

@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 from store_actors import epoch_event, small_data
+from store_integrity import integrity
 
 from core.engine.config import PlainConfig
 from core.errors import ClaimLost, PlainError, RunEndedError, RunNotFound, StoreError
@@ -329,4 +330,4 @@ def check_agreement(folder: Path, **how: int) -> None:
     with closing(Workspace(folder)) as one, closing(Workspace(folder)) as other:
         for machine in (ReviewMachine, RunMachine):
             run_state_machine_as_test(partial(machine, (one, other)), settings=rules)
-        assert one.database.integrity() == []
+        assert integrity(one.database) == []

@@ -1,4 +1,4 @@
-"""Where coarse tasks run: here, one after another, or on a cluster of dask.distributed.
+"""Where coarse tasks run: on a cluster of dask.distributed.
 
 A task is a function of a module of core and one item of plain values: paths, numbers, names.
 Arrays go through files (`core.cluster.shared_arrays`). Every task is one thread's work and alone
@@ -44,21 +44,6 @@ class Executor(Protocol):
         `stage` names the work for who watches. `between` is called while results are waited for;
         if it raises, tasks that have not begun are dropped.
         """
-
-
-class LocalExecutor:
-    """Runs tasks in this process, one after another, divided as for so many workers."""
-
-    def __init__(self, folder: Path, n_workers: int = 1) -> None:
-        self.folder, self.n_workers = folder, n_workers
-
-    def map(
-        self, function: Task, items: Iterable[Item], stage: str, between: Between = None
-    ) -> Iterator[Any]:
-        for item in items:
-            if between is not None:
-                between()
-            yield run_task(function, item)
 
 
 def run_task(function: Task, item: Item) -> Any:

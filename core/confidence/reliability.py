@@ -23,13 +23,10 @@ _JOINT = 24
 _Z90 = 1.8
 """A normal's is 1.645; the errors on simulated crowds were 1.0 to 1.1 of what is computed here."""
 
-_ENOUGH = 10.0
-"""True (or false) cells a source judged of a label from which its own figure there is shown."""
-
 
 @dataclass(frozen=True, eq=False)
 class Rates:
-    """Shares with 90 % intervals: of each source (S,), and by label (S, L), NaN where too few."""
+    """A share of each source with its 90 % interval, (S,)."""
 
     value: Floats
     low: Floats
@@ -45,8 +42,6 @@ class Reliability:
     n_yes: npt.NDArray[np.int64]
     sensitivity: Rates
     specificity: Rates
-    label_sensitivity: Rates
-    label_specificity: Rates
 
     @property
     def says_little(self) -> npt.NDArray[np.bool_]:
@@ -98,7 +93,7 @@ def reliability(
     covariance, by_label, follow = _covariance(model, information)
     seen, _ = values = expit(model.coins.log_odds)
     n_sources = len(seen)
-    rates, label_rates = [], []
+    rates = []
     for kind, (value, weight) in enumerate(zip(values, total, strict=True)):
         slope = value * (1 - value)
         at = kind * n_sources + np.arange(n_sources)
@@ -108,12 +103,8 @@ def reliability(
         through = np.einsum("kl,lkd->kd", gradient, follow[:, at, :])
         variance = own + np.einsum("kd,de,ke->k", through, covariance, through)
         rates.append(_interval((value * share_of).sum(axis=1), variance))
-        each = follow[:, at, :]
-        whole = by_label[:, at, at] + np.einsum("lkd,de,lke->lk", each, covariance, each)
-        enough = weight >= _ENOUGH
-        label_rates.append(_interval(np.where(enough, value, np.nan), slope**2 * whole.T))
     n_votes, n_yes = (part.sum(axis=(0, 2)).round().astype(np.int64) for part in (total, yes))
-    return Reliability(model.votes.sources, n_votes, n_yes, *rates, *label_rates)
+    return Reliability(model.votes.sources, n_votes, n_yes, *rates)
 
 
 def _interval(value: Floats, variance: Floats) -> Rates:

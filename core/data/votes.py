@@ -120,31 +120,6 @@ class Votes:
             raise DatasetError([Problem(rule, fix, True, value=str(error))]) from None
         return cls.from_table(table, ids, labels)
 
-    def to_table(self, ids: Sequence[str], labels: Sequence[str]) -> "pd.DataFrame":
-        """Return what `from_table` reads: every no is listed if any source was asked partly."""
-        import pandas as pd
-
-        ids_, labels_, names = (np.asarray(list(x), object) for x in (ids, labels, self.sources))
-        none = np.setdiff1d(_keys(self.answered), _keys(self.yes[:, ::2]))
-        cells, said = self.yes, np.ones(len(self.yes), int)
-        if len(self.no):
-            asked = sp.coo_array(self._answers)
-            i, k = (np.repeat(part, self.shape[1]) for part in (asked.row, asked.col))
-            j = np.tile(np.arange(self.shape[1]), len(asked.row))
-            full = np.stack([i, j, k], axis=1).astype(np.int32)
-            full = full[~np.isin(_keys(full), _keys(self.yes))]
-            no = np.concatenate([self.no, full])
-            cells, said = np.concatenate([cells, no]), np.append(said, np.zeros(len(no), int))
-            none = none[:0]
-        columns = {
-            "instance": ids_[np.append(cells[:, 0], none >> 32)],
-            "label": np.append(labels_[cells[:, 1]], np.full(len(none), "", object)),
-            "source": names[np.append(cells[:, 2], none & 0xFFFFFFFF)],
-            "vote": np.append(said, np.zeros(len(none), int)),
-        }
-        found = pd.DataFrame(columns)
-        return found.sort_values(["instance", "label", "source"], kind="stable", ignore_index=True)
-
     @property
     def n_sources(self) -> int:
         return len(self.sources)
@@ -173,20 +148,16 @@ class Votes:
         return np.isin(_keys(self.yes[:, ::2]), _keys(self.answered))
 
     @cached_property
-    def _answers(self) -> Any:
+    def answers(self) -> Any:
+        """Who answered which instances as a whole: CSR (n, S) of ones."""
         ones = np.ones(len(self.answered))
         shape = (self.shape[0], self.n_sources)
         return sp.csr_array((ones, (self.answered[:, 0], self.answered[:, 1])), shape=shape)
 
-    @property
-    def answers(self) -> Any:
-        """Who answered which instances as a whole: CSR (n, S) of ones."""
-        return self._answers
-
     def offered_by(self, row: int, label: int) -> tuple[list[str], list[str]]:
         """Return who said yes to a cell, and who said no."""
         yes = [k for k in self._of(self.yes, row, label)]
-        asked = {*self._of(self.no, row, label), *self._answers[[row]].indices.tolist()}
+        asked = {*self._of(self.no, row, label), *self.answers[[row]].indices.tolist()}
         no = sorted(asked - set(yes))
         return [self.sources[k] for k in yes], [self.sources[k] for k in no]
 

@@ -132,25 +132,6 @@ class Database:
         statement = insert(table).on_conflict_do_nothing().returning(*table.primary_key)
         return len(connection.execute(statement, rows).all())
 
-    def integrity(self) -> list[str]:
-        """Return what is wrong inside the database; an empty list when it is sound."""
-        try:
-            return self._integrity()
-        except StoreError as error:
-            return [str(error)]
-
-    def _integrity(self) -> list[str]:
-        with self.read() as connection:
-            if not self.is_sqlite:
-                missing = set(schema.metadata.tables) - set(
-                    sa.inspect(connection).get_table_names()
-                )
-                return [f"table {name} is missing" for name in sorted(missing)]
-            found = [str(row[0]) for row in connection.exec_driver_sql("PRAGMA integrity_check")]
-            orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-        lost = [f"{row[0]}: row {row[1]} refers to no {row[2]}" for row in orphans]
-        return [line for line in found if line != "ok"] + lost
-
     def close(self) -> None:
         """Let go of all connections; the next use opens new ones."""
         self._engine.dispose()

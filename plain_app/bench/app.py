@@ -32,11 +32,15 @@ WAIT = 60_000
 BURNING = {"epochs": 10_000}  # ended by hand
 
 IN_PAGE = """
-window.pressed = 0; window.shift = 0; localStorage.setItem("plain.tour", "seen");
+window.pressed = window.shift = window.blocked = 0;
+localStorage.setItem("plain.tour", "seen");
 addEventListener("pointerdown", () => (window.pressed = performance.now()), true);
 new PerformanceObserver((list) => {
   for (const one of list.getEntries()) if (!one.hadRecentInput) window.shift += one.value;
 }).observe({ type: "layout-shift", buffered: true });
+new PerformanceObserver((list) => {
+  for (const one of list.getEntries()) window.blocked += one.duration;
+}).observe({ type: "longtask" });
 window.find = (selector) => document.querySelector(selector)
   ?? [...document.querySelectorAll("[data-testid=stBidiComponentIsolated]")]
     .map((one) => one.shadowRoot?.querySelector(selector)).find(Boolean);
@@ -259,7 +263,7 @@ def next_instance(page: Page) -> float:
 
 
 def measure_live(browser: Browser) -> None:
-    """The live page during 50 epochs: exceptions, layout shift, CPU of the server."""
+    """The live page during 50 epochs: exceptions, layout shift, long tasks, CPU of the server."""
 
     def prepare(folder: Path) -> str:
         workspace = Workspace(folder)
@@ -274,7 +278,7 @@ def measure_live(browser: Browser) -> None:
         start_load(page, server)
         page.locator(".st-key-train-curves canvas").first.wait_for(timeout=WAIT)
         page.wait_for_timeout(1500)
-        page.evaluate("window.shift = 0")
+        page.evaluate("window.shift = window.blocked = 0")
         process = psutil.Process(server.process.pid)
         spent, begin = sum(process.cpu_times()[:2]), monotonic()
         page.locator(".st-key-train-bar").get_by_text("finished").wait_for(timeout=10 * WAIT)
@@ -283,6 +287,8 @@ def measure_live(browser: Browser) -> None:
         say("live: 50 epochs watched", seconds, "s")
         say("live: CPU of the server, of one core", cpu, "%", 20)
         say("live: layout shift (0 is none)", float(page.evaluate("window.shift")), "", 0)
+        blocked = float(page.evaluate("window.blocked")) / (10 * seconds)
+        say("live: the browser's thread in tasks over 50 ms", blocked, "%", 10)
         say("live: exceptions", page.get_by_test_id("stException").count(), "", 0)
         page.close()
 

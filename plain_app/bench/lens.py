@@ -1,72 +1,83 @@
-"""Times the lens as the server draws it: `python -m plain_app.bench.lens [MOVES]`.
+"""Times the lens in a real browser: `python -m plain_app.bench.lens [MOVES]`.
 
-A run is made on synthetic data of 7,000 x 11 and of 7,000 x 159; sliders move at random; timed is
-the whole rerun of the page's fragment, charts and tables included. Processor time is told too: it
-is what counts where others use the machine.
+A run is made on the demo and on synthetic data of 7,000 x 11 and 7,000 x 159; sliders move by keys,
+one step at random. Timed is from the key to the second frame after everything the move changes was
+drawn, charts and tables included. The server's processor time is told too: it is what counts where
+others use the machine.
 """
 
 import os
 import sys
-import tempfile
-from time import perf_counter, process_time
+from collections.abc import Callable
+from pathlib import Path
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+import psutil
+from app_server import CHROMIUM, FLAGS
+from finished_run import finished_run
+from playwright.sync_api import Browser, Page, sync_playwright
 
-import logging
+from core.bench.data import clusters
+from core.data.dataset import CandidateDataset
+from core.data.demo import load_demo
+from core.engine.graphs import build_instance_graph
+from core.runs.results import keep_neighbors
+from core.store import Workspace
+from plain_app.bench.app import open_page, say, say_times, seen, served, step
 
-logging.disable(logging.WARNING)  # Streamlit's, of running without a browser
-
-import numpy as np  # noqa: E402
-from finished_run import finished_run  # noqa: E402
-from streamlit.testing.v1 import AppTest  # noqa: E402
-
-from core.bench.data import clusters  # noqa: E402
-from core.data.dataset import CandidateDataset  # noqa: E402
-from core.engine.graphs import build_instance_graph  # noqa: E402
-from core.runs.results import keep_neighbors  # noqa: E402
-from core.store import Workspace  # noqa: E402
-
-
-def page() -> None:
-    import os
-
-    from plain_app.services.workspace import workspace
-    from plain_app.views.tune.lens import draw_lens
-
-    draw_lens(workspace().runs.get(os.environ["LENS_RUN"]))
+ANSWERED = "find('[data-part=panel]').dataset.answered"
 
 
-def measure(n_labels: int, moves: int) -> None:
-    one = clusters(7000, 64, n_labels)
-    dataset = CandidateDataset(one.X, one.noisy(3, 0), truth=one.truth)
-    with tempfile.TemporaryDirectory() as folder:
+def main(moves: int) -> None:
+    print(f"load of the machine before: {os.getloadavg()[0]:.2f}, cores: {os.cpu_count()}\n")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        measure(browser, "demo", load_demo(), moves, 150)
+        for n_labels, bar in ((11, 150), (159, 600)):
+            one = clusters(7000, 64, n_labels)
+            data = CandidateDataset(one.X, one.noisy(3, 0), truth=one.truth)
+            measure(browser, f"7k x {n_labels}", data, moves, bar)
+        browser.close()
+
+
+def measure(browser: Browser, name: str, data: CandidateDataset, moves: int, bar: float) -> None:
+    with served(ended(data)) as server:
+        page = open_page(browser, server.url)
+        page.evaluate("addEventListener('keydown', () => (pressed = performance.now()), true)")
+        step(page, "Tune", ".st-key-tune-sweep canvas")
+        rng, process = np.random.default_rng(0), psutil.Process(server.process.pid)
+        move(page, rng)  # the first one loads what the others use
+        spent = sum(process.cpu_times()[:2])
+        say_times(f"lens at {name}: key to drawn", [move(page, rng) for _ in range(moves)], bar)
+        cpu = 1000 * (sum(process.cpu_times()[:2]) - spent) / moves
+        say(f"lens at {name}: of it the server's processor time, mean", cpu)
+        page.close()
+
+
+def ended(data: CandidateDataset) -> Callable[[Path], str]:
+    """Return what prepares a workspace with an ended run whose neighbours were searched."""
+
+    def prepare(folder: Path) -> str:
         space = Workspace(folder)
-        graph = build_instance_graph(dataset.features)
-        run_id = finished_run(space, dataset, instance_graph=graph)
+        graph = build_instance_graph(data.features)
+        run_id = finished_run(space, data, instance_graph=graph)
         keep_neighbors(space, run_id)
-        os.environ |= {"PLAIN_WORKSPACE": folder, "LENS_RUN": run_id}
-        app = AppTest.from_function(page, default_timeout=60).run()
-        rng, spent, worked = np.random.default_rng(0), [], []
-        names = ("alpha", "beta", "eta", "k", "rho", "threshold")
-        limits = dict(zip(names, (20, 20, 20, 49, 11, 48), strict=True))
-        for _ in range(moves):
-            name = names[rng.integers(len(names))]
-            places = {name: int(rng.integers(limits[name]))}
-            app.session_state["tune.places"] = (run_id, places)
-            app.session_state["tune.moved"] = name
-            start, begun = perf_counter(), process_time()
-            app.run()
-            spent.append(perf_counter() - start)
-            worked.append(process_time() - begun)
-            assert not app.exception
-            assert not app.error
-        print(f"7,000 x {n_labels}, {int(dataset.candidates.sum()):,} cells")
-        for name, times in (("time", spent), ("processor time", worked)):
-            p50, p95 = np.percentile(1000 * np.array(times), (50, 95))
-            print(f"  {name}: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
         space.close()
+        return f"?run={run_id}"
+
+    return prepare
+
+
+def move(page: Page, rng: np.random.Generator) -> float:
+    """Move one slider by one step; return the milliseconds until its effect is drawn."""
+    sliders = page.locator("[data-part=panel] input:enabled").all()
+    slider = sliders[rng.integers(len(sliders))]
+    at, last = int(slider.input_value()), int(slider.get_attribute("max") or 0)
+    right = at == 0 or (at < last and rng.random() < 0.5)
+    page.evaluate(f"window.before = {ANSWERED}")
+    slider.press("ArrowRight" if right else "ArrowLeft")
+    return seen(page, f"{ANSWERED} !== window.before")
 
 
 if __name__ == "__main__":
-    for labels in (11, 159):
-        measure(labels, int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from app_server import serving
+from desk_driver import address, desk, make_picture_run, press
 from finished_run import finished_run
 from native_widgets import tab_to
 from playwright.sync_api import expect
@@ -118,6 +119,26 @@ def test_axe_finds_nothing_serious_and_no_open_popover_is_in_the_way(
             found += [(title, name, *one) for one in page.evaluate(FIND)]
     assert found == []
     assert n_opened > 20  # there were tabs and popovers to be looked at
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing_serious_on_the_desk_its_panels_and_its_picture(
+    serve, tmp_path, open_page, axe, dark
+):
+    run_id = make_picture_run(tmp_path / "space")
+    page = open_page(address(serve(), run_id), dark=dark)
+    desk(page)
+    page.evaluate(axe)
+    panel, lens = page.locator('[data-part="panel"]'), page.locator('[data-part="zoom"] .lens')
+    found = []
+    for key, shown in (("?", panel), ("p", panel), ("z", lens)):
+        press(page, key)
+        expect(shown).to_be_visible(timeout=LONG)
+        settle(page)
+        found += [(key, *one) for one in page.evaluate(FIND)]
+        press(page, "Escape")
+        expect(shown).to_be_hidden(timeout=LONG)
+    assert found == []
 
 
 # Of each page: what Tab comes to, the key that uses it, and what is there afterwards.

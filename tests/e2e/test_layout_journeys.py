@@ -17,6 +17,7 @@ from app_server import Server, end_runs
 from desk_driver import answered, desk, expect_saved
 from PIL import Image
 from playwright.sync_api import Page, expect
+from vote_table import vote_table
 
 from core import formats
 from core.data.dataset import CandidateDataset
@@ -154,7 +155,7 @@ def exported(page: Page, folder: Path) -> CandidateDataset:
 
 
 def said(data: CandidateDataset) -> Any:
-    return data.votes and data.votes.to_table(data.ids, data.label_names).to_dict("list")
+    return data.votes and vote_table(data.votes, data.ids, data.label_names).to_dict("list")
 
 
 @pytest.mark.parametrize(

@@ -3,37 +3,26 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
 from desk_driver import (
     address,
     answered,
     desk,
     expect_saved,
+    make_picture_run,
     make_run,
     press,
 )
-from PIL import Image
 from playwright.sync_api import expect
 
 from core.data.dataset import CandidateDataset
-from core.data.demo import load_demo
-from core.encoders.thumbnails import Thumbnails
 
 pytestmark = pytest.mark.e2e
 HOSTILE = '<img src=x onerror="document.title=1">'
 
 
 def test_a_picture_is_looked_at_closely(serve, tmp_path, open_page):
-    given = load_demo(n_instances=60)
-    fields = {name: getattr(given, name) for name in ("features", "candidates", "truth")}
-    shown = pd.DataFrame({"picture": [f"{row}.png" for row in range(60)]})
-    data = CandidateDataset(**fields, label_names=given.label_names, ids=given.ids, display=shown)
-    run_id, kept = make_run(tmp_path / "space", data), Thumbnails(tmp_path / "space")
-    keys = [bytes([row + 1]) * 32 for row in range(60)]
-    for row, key in enumerate(keys):
-        kept.add(key, Image.new("RGB", (1200, 900), (4 * row, 90, 160)))
-    kept.remember(data.fingerprint, {"picture": keys})
+    run_id = make_picture_run(tmp_path / "space")
     page = open_page(address(serve(), run_id))
     desk(page)
     small, lens = page.locator('[data-part="picture"]'), page.locator('[data-part="zoom"] .lens')

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from dask_cluster import dask_cluster, kill
+from local_executor import LocalExecutor
 from real_runs import assert_same_results, kill_all, wait
 
 from core.bench.data import mixtures
-from core.cluster.executors import LocalExecutor
 from core.cluster.progress import read_progress
 from core.data.dataset import CandidateDataset
 from core.engine import graphs

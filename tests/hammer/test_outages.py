@@ -7,6 +7,7 @@ from time import sleep
 
 import pytest
 from real_runs import assert_same_results, kill_all, queue, wait
+from store_integrity import integrity
 
 from core.runs import worker
 from core.store import RunState, Workspace
@@ -93,4 +94,4 @@ def test_a_full_disk_interrupts_a_run_and_space_lets_it_go_on(
     wait(lambda: space.runs.get(full.id).state.is_ended)
     assert space.runs.get(full.id).state is RunState.FINISHED
     assert_same_results(elsewhere, whole, full, space)
-    assert space.database.integrity() == []
+    assert integrity(space.database) == []

@@ -11,6 +11,7 @@ import sys
 import numpy as np
 import pytest
 from real_runs import assert_same_results, kill_all, queue, wait
+from store_integrity import integrity
 
 from core.data.demo import load_demo
 from core.errors import PlainError
@@ -96,7 +97,7 @@ def test_a_killed_worker_loses_nothing_it_told(workspace, demo, reference, point
     assert [seq for seq, _ in now] == list(range(SETTINGS["epochs"] + 3))
     assert_same_as_reference(workspace, run, reference)
     assert list(workspace.runs.folder(run.id).glob(".*.tmp*")) == []
-    assert workspace.database.integrity() == []
+    assert integrity(workspace.database) == []
 
 
 def assert_same_as_reference(workspace, run, reference):

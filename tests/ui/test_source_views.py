@@ -7,6 +7,7 @@ import pytest
 import streamlit as st
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
+from vote_table import vote_table
 
 from core.bench.crowds import simulate
 from core.data.dataset import CandidateDataset
@@ -73,7 +74,7 @@ def test_a_table_of_votes_makes_a_data_set_with_sources(workspace, dataset):
     app.session_state["data.votes_box"] = True
     app.run()
     file = BytesIO()
-    dataset.votes.to_table(dataset.ids, dataset.label_names).to_csv(file, index=False)
+    vote_table(dataset.votes, dataset.ids, dataset.label_names).to_csv(file, index=False)
     app.file_uploader(key="data.votes").upload("votes.csv", file.getvalue(), "text/csv").run()
     assert not app.exception
     assert not app.error

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import torch
 from dask_cluster import dask_cluster, kill, slow_square
+from local_executor import LocalExecutor
 from real_runs import wait
 
 from core.bench.data import load_sets, mixtures
 from core.bench.quality import cross_validate
 from core.cli.screen import cluster_address
 from core.cluster.address import checked_address
-from core.cluster.executors import LocalExecutor, open_executor
+from core.cluster.executors import open_executor
 from core.cluster.progress import Progress, read_progress
 from core.cluster.shared_arrays import blocks, load, save
 from core.data.dataset import CandidateDataset

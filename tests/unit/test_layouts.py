@@ -20,6 +20,7 @@ from set_layouts import SETS
 from survey_layouts import SURVEYS
 from tool_layouts import TOOLS
 from typer.testing import CliRunner
+from vote_table import vote_table
 from wild_layouts import WILD
 
 from core import formats
@@ -42,7 +43,7 @@ MUTATIONS = 6  # per layout here; `python tests/unit/test_layouts.py 2000` makes
 
 
 def said(votes: Votes | None, ids: Any, labels: Any) -> Any:
-    return None if votes is None else votes.to_table(ids, labels).to_dict("list")
+    return None if votes is None else vote_table(votes, ids, labels).to_dict("list")
 
 
 @each_layout

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 from sklearn.feature_extraction.text import TfidfVectorizer
 from typer.testing import CliRunner
+from vote_table import vote_table
 
 from core.bench.crowds import simulate
 from core.cli import app
@@ -275,7 +276,7 @@ def test_votes_on_the_command_line_reach_the_labels_and_their_provenance(tmp_pat
     ids, labels = [f"i{i}" for i in range(60)], ("cat", "dog", "owl")
     data = CandidateDataset(p, crowd.votes.candidates, labels, ids, truth=truth)
     write(data, tmp_path / "data.npz")
-    crowd.votes.to_table(ids, labels).to_csv(tmp_path / "votes.csv", index=False)
+    vote_table(crowd.votes, ids, labels).to_csv(tmp_path / "votes.csv", index=False)
     files = [str(tmp_path / "data.npz"), "--votes", str(tmp_path / "votes.csv")]
     checked = CliRunner().invoke(app, ["check", *files, "--json"])
     assert json.loads(checked.stdout)["summary"]["n_sources"] == 5

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from store_actors import small_data, start
+from store_integrity import integrity
 
 from core.engine.config import PlainConfig
 from core.errors import StoreError
@@ -148,7 +149,7 @@ def test_databases_of_earlier_versions_still_open(tmp_path, old):
         "run_ended",
     ]
     assert [d.verdict for d in workspace.decisions.latest(run.fingerprint)] == ["keep"]
-    assert workspace.database.integrity() == []
+    assert integrity(workspace.database) == []
 
 
 @pytest.mark.parametrize("damage", ["garbage", "header", "pages", "short"])
@@ -183,7 +184,7 @@ def test_damage_inside_is_found_by_the_integrity_check(tmp_path):
     content = bytearray(path.read_bytes())
     content[-8192:-4096] = b"\xff" * 4096
     path.write_bytes(content)
-    assert Workspace(tmp_path).database.integrity() != []
+    assert integrity(Workspace(tmp_path).database) != []
 
 
 def test_rows_that_refer_to_nothing_are_found_by_the_integrity_check(tmp_path):
@@ -191,7 +192,7 @@ def test_rows_that_refer_to_nothing_are_found_by_the_integrity_check(tmp_path):
     with closing(sqlite3.connect(tmp_path / "plain.db")) as connection:
         connection.execute("INSERT INTO events VALUES ('none', 0, 't', 'epoch', '{}')")
         connection.commit()
-    assert "events" in workspace.database.integrity()[0]
+    assert "events" in integrity(workspace.database)[0]
 
 
 @pytest.mark.parametrize("state", ["folder", "database"])
@@ -244,7 +245,7 @@ def test_a_full_disk_is_told_and_nothing_stored_is_harmed(tmp_path):
         assert (name, title) == ("StoreUnavailable", "The disk is full.")
         os.system(f"mount -o remount,size=4m {disk}")
         workspace = Workspace(disk)
-        assert workspace.database.integrity() == []
+        assert integrity(workspace.database) == []
         assert workspace.decisions.count(small_data().fingerprint) == stored > 10
         workspace.close()
     finally:
@@ -263,7 +264,7 @@ def test_kill_in_mid_burst_keeps_what_was_acknowledged(tmp_path):
         stored = {decision.uid for decision in workspace.decisions.history(data)}
         assert set(acknowledged[:-1]) <= stored  # the last line may be torn
         assert len(stored) == workspace.decisions.count(data)
-        assert workspace.database.integrity() == []
+        assert integrity(workspace.database) == []
 
 
 @pytest.mark.parametrize(
@@ -308,4 +309,4 @@ def test_a_postgres_connection_that_was_cut_is_replaced(postgres_url):
     other = Database(postgres_url)
     with other.read() as connection:
         connection.execute(sa.text(f"{cut} AND datname = current_database()"))
-    assert database.integrity() == []
+    assert integrity(database) == []

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from finished_run import finished_run
 from store_actors import killed_at, small_data, start
+from store_integrity import integrity
 from typer.testing import CliRunner
 
 from core import cli
@@ -90,7 +91,7 @@ def test_the_folder_is_deleted_and_comes_back_elsewhere(workspace, tmp_path):
     there = Workspace(tmp_path / "another" / "place")
     assert exported(there, tmp_path / "after") == before
     assert len(before) == 2
-    assert there.database.integrity() == []
+    assert integrity(there.database) == []
     assert there.max_running == 3
     assert there.preset("mine").epochs == 7
     decide(there, dataset, "two")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
+from vote_table import vote_table
 
 from core.cli import app
 from core.data.dataset import CandidateDataset
@@ -107,8 +108,8 @@ def test_every_export_comes_back_whole(case: str, format: str, tmp_path: Path) -
         np.testing.assert_array_equal(back.dataset.truth, data.truth)
     if data.votes is not None:
         assert back.dataset.votes is not None
-        table = data.votes.to_table(data.ids, data.label_names)
-        assert back.dataset.votes.to_table(data.ids, data.label_names).equals(table)
+        table = vote_table(data.votes, data.ids, data.label_names)
+        assert vote_table(back.dataset.votes, data.ids, data.label_names).equals(table)
     assert back.outcome is not None
     np.testing.assert_array_equal(back.outcome.labels, resolution.labels)
     np.testing.assert_allclose(back.outcome.confidences, resolution.confidences, atol=1e-6)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 from store_actors import answer, start, start_all
+from store_integrity import integrity
 
 from core.errors import StoreError
 from core.store import Database, Decision, Workspace, schema
@@ -101,7 +102,7 @@ class TestDatabase:
         assert again.lanes.claim(data, "b", ["1"], 1) == ["1"]
         assert again.runs.elsewhere(again.runs.get(run.id)) is None
         assert again.runs.requeue(again.runs.get(run.id))
-        assert again.database.integrity() == []
+        assert integrity(again.database) == []
         again.close()
 
     def test_a_failed_write_leaves_nothing(self, workspace, data):
@@ -131,7 +132,7 @@ class TestDatabase:
         assert len(set(start_all(openers))) == 1
         workspace = Workspace(folder)
         assert [row.name for row in workspace.datasets()] == ["raced"]
-        assert workspace.database.integrity() == []
+        assert integrity(workspace.database) == []
         with workspace.database.read() as connection:
             versions = connection.scalars(sa.select(schema.schema_version.c.version)).all()
             machines = connection.scalars(sa.select(schema.machines.c.id)).all()
@@ -201,7 +202,7 @@ class TestDatabase:
         assert len({d.uid for d in stored}) == len(stored) == 800
         assert [d.id for d in stored] == sorted(d.id for d in stored)
         assert [seq for seq, _ in workspace.runs.events_after(run.id)] == list(range(60))
-        assert workspace.database.integrity() == []
+        assert integrity(workspace.database) == []
         spent = np.concatenate([json.loads(out) for out, _ in outputs[1:]]) * 1000
         p50, p95 = np.quantile(spent, [0.5, 0.95])
         place = "SQLite" if workspace.database.is_sqlite else "PostgreSQL"
