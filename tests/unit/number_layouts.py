@@ -8,15 +8,15 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts import LABELS, Layout, N, crowd, table
+from layouts import LABELS, Layout, N, crowd, lines, table
 from wild_layouts import views
 
 Rows = list[list[Any]]
 
 
 def via_regions(rng: random.Random) -> Layout:
-    """VIA 2's CSV: a row per region, what it is in `region_attributes`; a picture without any."""
-    header = "filename,file_size,file_attributes,region_count,region_id,region_shape_attributes"
+    """VIA's CSV: a row per region, what it is in `region_attributes`; a picture without any."""
+    header = "#filename,file_size,file_attributes,region_count,region_id,region_shape_attributes"
     rows: Rows = [[*header.split(","), "region_attributes"]]
     for k, item in enumerate(crowd()):
         about = [f"{k:03d}.jpg", 1000 + k, "{}", len(item.labels)]
@@ -65,7 +65,7 @@ def composite_ids(rng: random.Random) -> Layout:
     rows: Rows = [["ID", "Label"]]
     for k, item in enumerate(crowd()):
         rows += [[f"ID_{k * 7919:09x}_{name}", int(name in item.labels)] for name in LABELS]
-    rng.shuffle(rows[1:])
+    rows += rows[1:4]  # as there, some come twice
     return Layout("stage_2_train.csv", table(rows), N, 5, 0, has_features=False)
 
 
@@ -90,7 +90,8 @@ def counts_of_three(rng: random.Random) -> Layout:
     """ToLD-Br: how many of three people said each label."""
     rows: Rows = [["text", "homophobia", "obscene", "insult", "racism"]]
     for item in crowd():
-        rows.append([item.text, *(float(rng.choice((0, 0, 0, 1, 2, 3))) for _ in range(4))])
+        counts = [float(rng.choice((0, 0, 0, 1, 2, 3))) for _ in range(3)]
+        rows.append([item.text, *counts, float(rng.random() < 0.1)])  # one that is rare
     return Layout("ToLD-BR.csv", table(rows), N, 4, 3)
 
 
@@ -104,6 +105,24 @@ def soft_labels(rng: random.Random) -> Layout:
     return Layout("soft.csv", table(rows), N, 3, 10)
 
 
+def soft_objects(rng: random.Random) -> Layout:
+    """Shares of labels as an object, and nothing about who they are."""
+    shares = [rng.choice((0.0, 0.2, 0.7, 1.0)) for _ in range(N)]
+    items = [
+        {"id": k, "text": item.text, "soft_label": {"joy": share, "fear": round(1 - share, 1)}}
+        for k, (item, share) in enumerate(zip(crowd(), shares, strict=True))
+    ]
+    return Layout("soft.jsonl", lines(items), N, 2, 10)
+
+
+def numbered_labels_per_view(rng: random.Random) -> Layout:
+    rows: Rows = [["item_id", "worker_id", "label1", "label2", "label3"]]
+    for _, item, who, said in views():
+        rows.append([item.id, who, *[*said, "", ""][:2], ""])
+    names = {name for _, _, _, said in views() for name in said[:2]}
+    return Layout("numbered.csv", table(rows), N, len(names), 4, has_features=False)
+
+
 def ratings_to_100(rng: random.Random) -> Layout:
     """How much of each feeling a text has, from 0 to 100."""
     rows: Rows = [["id", "headline", "anger", "disgust", "fear", "joy"]]
@@ -114,21 +133,25 @@ def ratings_to_100(rng: random.Random) -> Layout:
 
 
 def counts_in_cells(rng: random.Random) -> Layout:
-    """`anger (2), joy (1)`: how many said so behind each label."""
+    """`anger (2), joy`: how many said so behind each label, perhaps not where it is one."""
     rows: Rows = [["id", "text", "emotions"]]
     for item in crowd():
         drawn = [rng.choice(LABELS) for _ in range(3)]
         said = {name: drawn.count(name) for name in LABELS if name in drawn}
-        rows.append([item.id, item.text, ", ".join(f"{name} ({n})" for name, n in said.items())])
+        shown = [
+            f"{name} ({n})" if n > 1 or rng.random() < 0.7 else name for name, n in said.items()
+        ]
+        rows.append([item.id, item.text, ", ".join(shown)])
     return Layout("counted.csv", table(rows), N, 5, 3)
 
 
 def worker_columns(rng: random.Random) -> Layout:
-    """Five people's yes and no about one label: w1 to w5."""
+    """Five people's yes and no about one label: w1 to w5, not always asked."""
     rows: Rows = [["id", "text", *(f"w{j}" for j in range(1, 6))]]
     for item in crowd():
         true = rng.random() < 0.5
-        rows.append([item.id, item.text, *(int(true != (rng.random() < 0.2)) for _ in range(5))])
+        said = [int(true != (rng.random() < 0.2)) if rng.random() < 0.8 else "" for _ in range(5)]
+        rows.append([item.id, item.text, *said])
     return Layout("workers.csv", table(rows), N, 1, 5)
 
 
@@ -141,6 +164,8 @@ NUMBERS: tuple[Callable[[random.Random], Layout], ...] = (
     two_labels_per_view,
     counts_of_three,
     soft_labels,
+    soft_objects,
+    numbered_labels_per_view,
     ratings_to_100,
     counts_in_cells,
     worker_columns,

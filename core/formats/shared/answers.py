@@ -302,12 +302,14 @@ def parts_of(cell: Any) -> list[Any]:
 
 
 def counts_in(text: str, delimiter: str | None) -> dict[str, int]:
-    """Return how many said each label in `anger (2), joy (1)`; ValueError if it says no such."""
+    """Return how many said each label in `anger (2), joy`: one where it does not say."""
     parts = [part.strip() for part in (text.split(delimiter) if delimiter else [text])]
-    found = [COUNTED.fullmatch(part) for part in parts if part]
-    if None in found:
-        raise ValueError("a label without a count")
-    return {match["label"]: int(match["one"] or match["other"]) for match in found if match}
+    counts: dict[str, int] = {}
+    for part in filter(None, parts):
+        match = COUNTED.fullmatch(part)
+        label, n = (part, 1) if match is None else (match["label"], match["one"] or match["other"])
+        counts[label] = counts.get(label, 0) + int(n)
+    return counts
 
 
 def _counted(

@@ -32,6 +32,7 @@ from core.formats.shared.guessing_long import (
 )
 from core.formats.shared.guessing_numbers import (
     graded_labels,
+    last_graded_labels,
     people_of_one_label,
     probabilities_of_one,
 )
@@ -42,7 +43,12 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import find_alike_columns, find_people, share_names
+from core.formats.shared.people import (
+    find_alike_columns,
+    find_people,
+    is_numbered,
+    share_names,
+)
 from core.formats.shared.profiles import (
     DERIVED,
     ID_NAMES,
@@ -140,6 +146,7 @@ def _find_labels(roles: Roles) -> None:
         graded_views,
         probabilities_of_one,
         people_of_one_label,
+        last_graded_labels,
         trailing_flags,
         uncertain_flags,
         _set_like_text,
@@ -187,6 +194,7 @@ def _other_named_set(roles: Roles) -> bool:
     by_key = {one.key: one for one in reversed(free)}
     by_last = {one.last_key: one for one in reversed(free)}
     ends = [one for one in free if ENDS_IN_NAMES.fullmatch(one.key) and not DERIVED.match(one.key)]
+    ends += [one for one in free if roles.fields.get("row") == "view" and is_numbered(one.key)]
     ends.sort(key=lambda one: one.kind in ("number", "binary"))
     named = (by_key[name] for name in OTHER_SET_NAMES if name in by_key)
     parts = (by_last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in by_last)

@@ -24,10 +24,15 @@ def prefixed_labels(roles: Roles) -> bool:
     for prefix in LABEL_PREFIXES:
         named = [roles.free[name] for name in roles.prefixed(prefix)]
         named = [one for one in named if one.kind != "empty" or prefix != TURK]  # remarks
-        columns = tuple(one.name for one in named if _holds_flags(one))
+        graded = len(named) > 1 and any(one.is_probability for one in named)
+        graded = graded and all(one.is_share for one in named)
+        columns = tuple(one.name for one in named if graded or _holds_flags(one))
         if columns and allows_layout(roles, "one_hot"):
-            reason = f"{len(columns)} columns begin with {prefix!r} and hold 0/1"
+            what = "shares" if graded else "0/1"
+            reason = f"{len(columns)} columns begin with {prefix!r} and hold {what}"
             style = style_of([roles.profiles[name] for name in columns])
+            if graded:
+                style = "probability" if roles.fields.get("row") == "view" else "share"
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True
     return False

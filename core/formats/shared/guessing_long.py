@@ -60,14 +60,22 @@ def find_composite_ids(roles: Roles) -> None:
     if len(columns) != 2 or columns[0].kind != "text" or not columns[0].has_no_spaces:
         return
     key, value = columns
-    if not (value.kind == "binary" or value.is_probability) or not key.distinct:
+    if not (value.kind == "binary" or value.is_probability):
         return
     for mark in MARKS:
         parts = [str(cell).rpartition(mark) for cell in key.values]
         items, labels = {part[0] for part in parts}, {part[2] for part in parts}
-        are_names = not any(name == "" or name[0].isdecimal() for name in labels)
-        is_grid = len(parts) >= NEARLY_ALL * len(items) * len(labels) and "" not in items
-        if are_names and is_grid and 2 <= len(labels) <= MAX_LABELS and len(items) > 1:
+        are_names = "" not in items and not any(name[:1].isdecimal() for name in labels)
+        is_grid = (
+            NEARLY_ALL * len(items) * len(labels) <= len(set(parts)) >= NEARLY_ALL * len(parts)
+        )
+        if (
+            are_names
+            and is_grid
+            and "" not in labels
+            and 2 <= len(labels) <= MAX_LABELS
+            and len(items) > 1
+        ):
             why = f"{key.name!r} names an item and, behind {mark!r}, one of {len(labels)} labels"
             roles.take("id", [key.name], why)
             style = {"label_style": "probability"} if value.is_probability else {}
@@ -78,7 +86,7 @@ def find_composite_ids(roles: Roles) -> None:
 
 def marked_regions(roles: Roles) -> bool:
     """Rows of the VGG Image Annotator: a region of a picture, its options in an object."""
-    item = roles.column_of("id") or roles.named(["filename"], "text")
+    item = roles.column_of("id") or roles.named(["filename", "#filename"], "text")
     if item is None or roles.named(["region_shape_attributes"]) is None:
         return False
     for one in map(roles.named, (["region_attributes"], ["file_attributes"])):

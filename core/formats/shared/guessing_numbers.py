@@ -5,7 +5,9 @@ beside them speaks for are asked about (`questions`).
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ MIN_PEOPLE = 3
 AGREE = 0.2  # mean correlation of people who look for the same
 NEARLY_ALL = 0.95
 HUNDRED = 100
+SOFT = "soft"  # soft_label.joy is derived elsewhere, and a label where there is no other
 GRADED = "numbers beside a text"  # how reasons begin that are asked about
 ALIKE_FLAGS = "columns that differ by a number only"
 
@@ -75,40 +78,64 @@ def people_of_one_label(roles: Roles) -> bool:
 
 
 def _agree(roles: Roles, columns: Sequence[Profile]) -> bool:
+    """Whether pairs of columns go together, as far as both were asked."""
     said = np.stack([_column(roles, one) for one in columns])
-    said = said[:, ~np.isnan(said).any(axis=0)]
-    said = said[said.std(axis=1) > 0] if said.size else said
-    if len(said) < MIN_PEOPLE:
-        return False
-    correlations: Numbers = np.asarray(np.corrcoef(said), np.float64)
-    return bool(correlations[np.triu_indices(len(said), 1)].mean() >= AGREE)
+    asked = (~np.isnan(said)).astype(np.float64)
+    yes = np.nan_to_num(said)
+    both = asked @ asked.T
+    rates = [yes @ asked.T, asked @ yes.T]  # of the first and of the second, where both were asked
+    with np.errstate(invalid="ignore", divide="ignore"):
+        first, second = (rate / both for rate in rates)
+        spread = np.sqrt(first * (1 - first) * second * (1 - second))
+        correlations = (yes @ yes.T / both - first * second) / spread
+    pairs = correlations[np.triu_indices(len(columns), 1)]
+    known = pairs[np.isfinite(pairs)]
+    return len(known) > 0 and bool(known.mean() >= AGREE)
+
+
+def last_graded_labels(roles: Roles) -> bool:
+    """Three columns or more at the end that hold shares or counts alike, some perhaps 0/1 alone."""
+    given = _from_zero(roles)
+    free = [name for name, one in roles.free.items() if not one.is_outcome]
+    ends = list(takewhile(given.__contains__, reversed(free)))[::-1]
+    graded = [name for name in ends if roles.profiles[name].kind == "number"]
+    tops = Counter(_most(given, [name]) for name in graded)
+    alike = len(graded) >= MIN_PEOPLE and 3 * len(graded) >= 2 * len(ends)
+    alike = alike and max(tops) <= MAX_RATED and max(tops.values()) > 1
+    return alike and _take_graded(roles, {name: given[name] for name in ends})
 
 
 def graded_labels(roles: Roles) -> bool:
     """Beside a text or picture: shares of people, how many of them, or ratings up to 100."""
+    return _take_graded(roles, _from_zero(roles))
+
+
+def _from_zero(roles: Roles) -> dict[str, Numbers]:
+    """Return the columns of numbers from 0 up that may be labels."""
     if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "one_hot"):
-        return False
+        return {}
     free = [one for one in roles.free.values() if one.kind in ("number", "binary")]
-    free = [one for one in free if not (one.is_outcome or one.is_truth or one.is_never_feature)]
+    free = [one for one in free if not (one.is_outcome or one.is_truth)]
+    free = [one for one in free if not one.is_never_feature or one.key.startswith(SOFT)]
     given = {one.name: _column(roles, one) for one in free if _is_number(roles, one)}
-    given = {name: numbers for name, numbers in given.items() if np.nanmin(numbers, initial=0) == 0}
-    shares = [name for name in given if roles.profiles[name].is_share and _most(given, [name]) <= 1]
-    counts = [name for name in given if name not in shares and _are_whole(given[name])]
-    counts = [name for name in counts if _most(given, [name]) <= MAX_RATED]
-    ratings = [name for name in given if name not in shares and _most(given, [name]) <= HUNDRED]
+    return {name: one for name, one in given.items() if np.nanmin(one, initial=1) == 0}
+
+
+def _take_graded(roles: Roles, given: dict[str, Numbers]) -> bool:
+    given = {name: one for name, one in given.items() if _most(given, [name]) <= HUNDRED}
+    shares = [name for name in given if _most(given, [name]) <= 1]
     if len(shares) > 1 and _add_up_to_one(given, shares):
         return _take(roles, shares, "share", "shares of each label, which add up to one")
-    if not any(one.is_wordy or one.is_picture for one in roles.free.values()):
+    if len(given) < 2 or not any(one.is_wordy or one.is_picture for one in roles.free.values()):
         return False  # numbers alone may be anything
-    if len(shares) > 1 and any(roles.profiles[name].is_probability for name in shares):
-        return _take(roles, shares, "share", f"{GRADED} from 0 to 1: shares of people")
-    if len(counts) > 1 and len(counts) == len(ratings) and _most(given, counts) > 1:
-        most = int(_most(given, counts))
-        return _take(
-            roles, counts, "votes", f"{GRADED} from 0 to {most}: how many of {most} people"
-        )
-    if len(ratings) > 1 and _most(given, ratings) > HUNDRED / 2:
-        return _take(roles, ratings, "percent", f"{GRADED} from 0 to 100: ratings of each label")
+    names, most = list(given), int(_most(given, list(given)))
+    are_whole = all(map(_are_whole, given.values()))
+    if most <= 1 and not are_whole:
+        return _take(roles, names, "share", f"{GRADED} from 0 to 1: shares of people")
+    if 1 < most <= MAX_RATED and are_whole:
+        return _take(roles, names, "votes", f"{GRADED} from 0 to {most}: how many of {most} people")
+    if most > HUNDRED / 2:
+        return _take(roles, names, "percent", f"{GRADED} from 0 to 100: ratings of each label")
     return False
 
 
@@ -139,5 +166,8 @@ def _are_whole(numbers: Numbers) -> bool:
 
 
 def _add_up_to_one(given: dict[str, Numbers], names: Sequence[str]) -> bool:
+    """Whether shares do, and are shares: 0/1 of which one is 1 are classes."""
+    if all(_are_whole(given[name]) for name in names):
+        return False
     sums = np.sum([given[name] for name in names], axis=0)
     return len(sums) > 1 and bool(np.mean(np.abs(sums - 1) < 0.02) >= NEARLY_ALL)

@@ -21,7 +21,10 @@ from core.errors import DatasetError, Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-LABEL_PREFIXES = ("label_", "candidate_", "label:", "labels_", "Answer.")
+LABEL_PREFIXES = (
+    *("label_", "candidate_", "label:", "labels_", "Answer."),
+    *("soft_label.", "soft_label_", "soft_labels."),
+)
 NESTED = re.compile(r"(annotations|answers|votes|predictions|ratings)\.", re.IGNORECASE)
 TRUTH_PREFIXES = ("truth_", "true_")
 FEATURE_PREFIX = "feature_"

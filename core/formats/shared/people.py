@@ -344,6 +344,11 @@ def _best_grid(columns: Collection[str], side: int) -> dict[str, str]:
     return {name: found[name] for name in columns if name in found}
 
 
+def is_numbered(name: str) -> bool:
+    """Whether a column is one of label1, label2."""
+    return NUMBERED.fullmatch(name.replace("_", "")) is not None
+
+
 def _owner(name: str) -> str | None:
     """Return whose column this is: `annotator_1`, `model_a`, `labels_anna`, `rater2_labels`."""
     if NUMBERED_PERSON.fullmatch(name.strip()):

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.formats.shared.answers import (
+    COUNTED,
     LABEL_KEYS,
     MAX_SEATS,
     SOURCE_KEYS,
@@ -204,12 +205,12 @@ def _shape(one: Profile, is_named: bool) -> str | None:
 def _count_in_texts(one: Profile, cells: Sequence[str]) -> bool:
     """Whether texts are a few labels, each with how many said so: `anger (2), joy (1)`."""
     delimiter, _ = delimiter_of(one)
-    try:
-        counts = [counts_in(cell, delimiter) for cell in cells]
-    except ValueError:
+    parts = [part.strip() for cell in cells for part in cell.split(delimiter or "\0")]
+    if 2 * sum(COUNTED.fullmatch(part) is not None for part in parts) < len(parts):
         return False
-    known = Counter(name for each in counts for name in each)
-    most = max(n for each in counts for n in each.values())
+    counts = [counts_in(cell, delimiter) for cell in cells]
+    known = {name for each in counts for name in each}
+    most = max((n for each in counts for n in each.values()), default=0)
     return 1 < most <= MAX_COUNTED and len(known) <= max(10, len(cells) / 3)
 
 
