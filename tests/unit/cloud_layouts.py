@@ -147,7 +147,56 @@ def label_names_beside_csv(rng: random.Random) -> Layout:
     return Layout("oi.csv", table(rows), N, 5, 0, has_features=False)
 
 
+def kili(rng: random.Random) -> Layout:
+    items: list[dict[str, Any]] = []
+    for i in crowd():
+        said = [
+            {
+                "author": {"email": f"{who}@example.org", "id": f"user-{who}"},
+                "jsonResponse": {"JOB_0": {"categories": [{"name": x} for x in labels]}},
+                "labelType": "DEFAULT",
+            }
+            for who, labels in i.answers.items()
+        ]
+        items.append({"id": f"ck{i.id}", "content": i.text, "labels": said})
+    return Layout("kili.json", json.dumps(items), N, 5, 4)
+
+
+def supervisely(rng: random.Random) -> Layout:
+    items = [
+        {
+            "name": f"{i.id}.jpg",
+            "tags": [{"name": x, "value": None, "labelerLogin": "max"} for x in i.labels],
+            "objects": [],
+        }
+        for i in crowd()
+    ]
+    return Layout("supervisely.json", json.dumps(items), N, 5, 0, has_features=False)
+
+
+def superannotate(rng: random.Random) -> Layout:
+    items = [
+        {
+            "metadata": {"name": f"{i.id}.jpg", "width": 640, "status": "Completed"},
+            "instances": [{"type": "tag", "className": x} for x in i.labels],
+            "tags": [],
+        }
+        for i in crowd()
+    ]
+    return Layout("superannotate.json", json.dumps(items), N, 5, 0, has_features=False)
+
+
+def tags_with_strength(rng: random.Random) -> Layout:
+    """Last.fm: pairs of a tag and how strong it is, as text."""
+    items: list[dict[str, Any]] = []
+    for i in crowd():
+        tags = [[x, str(rng.randint(40, 100))] for x in i.labels]
+        items.append({"track_id": f"TR{i.id}", "title": i.text, "tags": tags, "similars": []})
+    return Layout("lastfm.jsonl", lines(items), N, 5, 0)
+
+
 CLOUD: tuple[Callable[[random.Random], Layout], ...] = (
     *(vertex_images, automl_table, comprehend, roboflow, sagemaker_workers, ground_truth_single),
-    *(scale_tasks, yolo_like, vindr, label_names_beside_csv),
+    *(scale_tasks, yolo_like, vindr, label_names_beside_csv, kili, supervisely, superannotate),
+    tags_with_strength,
 )

@@ -85,6 +85,14 @@ def limesurvey(rng: random.Random) -> Layout:
     return Layout("lime.csv", table(rows), N, 5, 0)
 
 
+def yes_and_no(rng: random.Random) -> Layout:
+    """A table somebody made: a column per label, answered in words."""
+    rows: Rows = [["Bild", *LABELS]]
+    for i in crowd():
+        rows.append([f"{i.id}.jpg", *("ja" if x in i.labels else "nein" for x in LABELS)])
+    return Layout("bilder.csv", table(rows, ";"), N, 5, 0, has_features=False)
+
+
 def ticked_names(rng: random.Random) -> Layout:
     """SurveyMonkey: a column per option, which repeats its name where it was ticked."""
     rows: Rows = [["Respondent ID", "Open-Ended Response", *LABELS]]
@@ -146,6 +154,15 @@ def turk_sparse(rng: random.Random) -> Layout:
     return Layout("Batch_5.csv", table(rows), N, 5, 4)
 
 
+def answers_as_objects(rng: random.Random) -> Layout:
+    """A home-made tool: what a person answered, with remarks, as one object."""
+    rows: Rows = [["task_id", "worker_id", "text", "answer"]]
+    for k, i, w, s in views():
+        said = {"labels": s, "unclear": False, "remark": "none"}
+        rows.append([f"t{k}", w, i.text, json.dumps(said)])
+    return Layout("answers.csv", table(rows), N, 5, 4)
+
+
 def mechanical_turk(rng: random.Random) -> Layout:
     header = [
         "HITId",
@@ -165,6 +182,6 @@ def mechanical_turk(rng: random.Random) -> Layout:
 
 
 SURVEYS: tuple[Callable[[random.Random], Layout], ...] = (
-    *(google_form, ms_form, kobo, redcap, limesurvey, ticked_names, turk_labels, turk_nested),
-    *(turk_sparse, mechanical_turk),
+    *(google_form, ms_form, kobo, redcap, limesurvey, yes_and_no, ticked_names, turk_labels),
+    *(turk_nested, turk_sparse, answers_as_objects, mechanical_turk),
 )

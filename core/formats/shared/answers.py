@@ -30,7 +30,8 @@ LABEL_KEYS = (  # as `plain_key` writes them
 )
 SOURCE_KEYS = (
     *("annotatorid", "annotator", "raterid", "rater", "workerid", "worker", "completedby"),
-    *("userid", "user", "coder", "judge", "labeler", "labeller", "reviewer", "expert", "source"),
+    *("userid", "user", "username", "useremail", "author", "annotatoremail", "labelerlogin"),
+    *("coder", "judge", "labeler", "labeller", "reviewer", "expert", "source"),
     *("model", "modelversion", "name", "id", "by", "createdby", "participant", "participantid"),
 )
 DEPTH = 5  # objects within objects that are looked through for a label

@@ -25,9 +25,10 @@ TUPLE = re.compile(r"\(\s*['\"].*\)", re.DOTALL)
 NO_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # ['sea' 'sun'], which Python reads as one name
 UNSPOKEN = re.compile(r"[ _-]")
 YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "selected"}
+YES |= {"ja", "oui", "si", "sí", "sì", "sim", "vrai", "wahr"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "off", "reject", "unchecked"}
-NO |= {"not selected", "unselected"}
+NO |= {"not selected", "unselected", "nein", "nee", "non", "não", "faux", "falsch"}
 
 
 def parse_names(cell: Any, delimiter: str | None) -> list[str]:
@@ -133,7 +134,9 @@ def _names_of(cell: Any) -> list[str]:
 
 
 def _inner(part: list[Any]) -> list[Any]:
-    """Return the names of a list within a list, which may be the path to one, or [0, 3, "sea"]."""
+    """Return the names of a list within a list: the path to one, ["sea", 80], or [0, 3, "sea"]."""
+    if len(part) == 2 and isinstance(part[1], str) and parse_number(part[1]) is not None:
+        part = part[:1]  # ["sea", "80"]
     return [one for one in part if isinstance(one, str)] or part
 
 
@@ -147,6 +150,9 @@ def _names_by_key(cell: dict[Any, Any]) -> Any:
     if all(isinstance(value, str) for value in given.values()):
         named = name_key(cell) is not None
         return [_name(cell)] if named else [value for value in given.values() if value]
+    lists = [value for value in given.values() if isinstance(value, list)]
+    if len(lists) == 1 and all(isinstance(name, str) for name in lists[0]):
+        return lists[0]  # {"labels": ["sea", "sun"], "unclear": false}
     return _chosen_options(given)
 
 

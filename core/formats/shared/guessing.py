@@ -18,6 +18,7 @@ from core.formats.shared.guessing_flags import (
     graded_views,
     prefixed_labels,
     shares_of_people,
+    spelled_flags,
     style_of,
     ticked_columns,
     trailing_flags,
@@ -154,6 +155,7 @@ def _find_labels(roles: Roles) -> None:
         _class_numbers,
         _varying_names,
         _names_with_commas,
+        spelled_flags,
         find_alike_columns,
         graded_labels,
         _unnamed_set,
@@ -181,7 +183,9 @@ def _named_set(roles: Roles) -> bool:
     if roles.fields.get("row") == "view":  # a class number per view
         kinds = (*kinds, "number", "binary")
     found = roles.named(SET_NAMES, *kinds)
-    return found is not None and _take_set(roles, found, f"the column is called {found.name!r}")
+    if found is None or (found.kind == "empty" and _list_of_names(roles)):
+        return found is not None
+    return _take_set(roles, found, f"the column is called {found.name!r}")
 
 
 def _other_named_set(roles: Roles) -> bool:

@@ -57,6 +57,22 @@ def ticked_columns(roles: Roles) -> bool:
     return False
 
 
+def spelled_flags(roles: Roles) -> bool:
+    """Columns that say yes or no in words."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    columns = [one.name for one in free if one.kind == "text" and _says_yes_or_no(one)]
+    if len(columns) < 2 or not allows_layout(roles, "one_hot"):
+        return False
+    reason = f"{len(columns)} columns say yes or no"
+    roles.take("labels", columns, reason, layout="one_hot", label_style="0/1")
+    return True
+
+
+def _says_yes_or_no(one: Profile) -> bool:
+    flags = {parse_flag(word) for word in _words_of(one)}
+    return 1 in flags and None not in flags
+
+
 def _words_of(one: Profile) -> set[str]:
     return {str(value).strip().casefold() for value in one.values} - {""}
 

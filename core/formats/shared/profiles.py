@@ -288,6 +288,8 @@ def _kind(values: Sequence[Any]) -> Kind:
             return "number"
         return ("numbers" if _hold_numbers(texts) else "text") if texts else "empty"
     if all(isinstance(value, list) for value in values):
+        if not any(values):
+            return "empty"
         elements = [one for value in values[:100] for one in value if one is not None]
         if elements and all(isinstance(one, int | float) for one in elements):
             return "numbers" if len({len(value) for value in values}) == 1 else "other"
