@@ -121,11 +121,14 @@ def train(
 def resume(
     run: RunId, workspace: WorkspaceFolder = DEFAULT_WORKSPACE, background: bool = False
 ) -> None:
-    """Go on with a paused or interrupted run."""
-    from core.runs import worker
+    """Go on with a paused or interrupted run; another machine's that fell silent goes on here."""
+    from core.runs import takeover, worker
 
     space = open_workspace(workspace)
     found = space.runs.get(run)
+    if takeover.can_continue_here(space, found):
+        silent, found = found, takeover.continue_here(space, found.id)
+        log.print(f"Run {silent.id} goes on here as run {found.id}.")
     if found.state == "paused" and not worker.is_interrupted(space, found):
         space.runs.command(found.id, "resume")
         log.print(f"Run {found.id} goes on.")

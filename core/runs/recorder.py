@@ -68,7 +68,7 @@ class Recorder:
     """Records one claimed run; used as a context, also that it failed, and why."""
 
     def __init__(self, workspace: Workspace, run: RunRow) -> None:
-        self._runs, self._run = workspace.runs, run
+        self._runs, self._run, self._share = workspace.runs, run, workspace.share
         self._folder = workspace.runs.folder(run.id)
         self._waiting: list[tuple[int, Event]] = []
         self._rows: list[npt.NDArray[np.float32]] = []  # confidences of the waiting epochs
@@ -148,6 +148,7 @@ class Recorder:
             with files.replacing(path, check=self._check_claim) as file:
                 files.save_arrays(file, checkpoint)
             failpoint("worker.after_checkpoint")
+            self._share(f"runs/{self._run.id}")  # should this machine not come back
         self._saved = monotonic()
 
     def _check_claim(self) -> None:

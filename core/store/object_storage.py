@@ -87,6 +87,11 @@ class ObjectStorage:
             while block := stream.read(_BLOCK):
                 yield block
 
+    def remove_file(self, name: str) -> None:
+        """Remove an object, if it is there."""
+        with self._storage_errors(), suppress(FileNotFoundError):
+            self._files.delete_file(f"{self._base}/{name}")
+
     def remove(self, folder: str) -> None:
         """Remove all objects of a folder."""
         with self._storage_errors(), suppress(FileNotFoundError):

@@ -113,15 +113,16 @@ class RunStore:
     def folder(self, run_id: str) -> Path:
         """Return the folder of the run's files; made, with its `config.json`, when first asked.
 
-        Those of another machine's run are fetched from object storage.
+        Those of an ended run of another machine are fetched from object storage.
         """
         if run_id in self._made and (self._made[run_id] / "config.json").exists():
             return self._made[run_id]
         owner, folder = f"runs/{run_id}", self._folder / "runs" / run_id
-        if not folder.is_dir() and self._stored.can_fetch(owner):
+        run = self.get(run_id)
+        if run.state.is_ended and not folder.is_dir() and self._stored.can_fetch(owner):
             return self._stored.fetch(owner)
         with self._database.read() as connection:
-            run = self._own_row(connection, run_id)
+            self._own_row(connection, run_id)
         with disk_errors(folder):
             make_private_folder(folder)
         if not (folder / "config.json").exists():
@@ -151,8 +152,7 @@ class RunStore:
     def hand_over(self, run: RunRow, pid: int, pid_started: float) -> bool:
         """Name the process that was launched for a run; false where it claimed the run already."""
         is_launched = runs.c.state.in_(ACTIVE) & runs.c.heartbeat.is_(None)
-        same = (runs.c.id == run.id) & (runs.c.claim == run.claim)
-        change = update(runs).where(same, is_launched)
+        change = update(runs).where(runs.c.id == run.id, runs.c.claim == run.claim, is_launched)
         with self._database.write() as connection:
             changed = connection.execute(change.values(pid=pid, pid_started=pid_started))
             return changed.rowcount == 1

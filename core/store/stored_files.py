@@ -84,6 +84,10 @@ class StoredFiles:
             self._asked = monotonic()
         return owner in self._owners
 
+    def names(self, owner: str) -> list[str]:
+        """Return the names of an owner's files that `fetch` brings."""
+        return [] if self.storage is None else [one.path for one in self._entries(owner)]
+
     def can_fetch(self, owner: str) -> bool:
         """Whether `fetch` finds the files of an owner."""
         return self.storage is not None and self.is_stored(owner)
@@ -234,6 +238,9 @@ class StoredFiles:
         self._record(owner, [one for one in sent.values() if known.get(one.path) != one], sent)
         failpoint("storage.recorded")
         _write_record(folder, known | sent)
+        for path, one in sent.items():
+            if path in known and known[path].sha256 != one.sha256:
+                storage.remove_file(_object_name(owner, known[path]))
         return len(new)
 
     def _record(self, owner: str, changed: list[FileEntry], sent: dict[str, FileEntry]) -> None:

@@ -21,7 +21,7 @@ from core.engine.events import EpochRecord, Event, GraphsBuilt, RunEnded, RunSta
 from core.errors import PlainError, StoreError
 from core.methods import choice
 from core.runs import processes as background
-from core.runs import results, worker
+from core.runs import results, takeover, worker
 from core.store import RunRow, RunState
 from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
@@ -178,6 +178,18 @@ def retrained_from(run_id: str) -> RunRow | None:
     """Return the run that this one went on from, if any."""
     before = results.retrained_from(workspace(), run_id)
     return None if before is None else get(before)
+
+
+def can_continue_here(run: RunRow) -> bool:
+    """Whether another machine's run, interrupted there, can go on here."""
+    return takeover.can_continue_here(workspace(), run)
+
+
+def continue_here(run_id: str) -> str:
+    """Let another machine's run go on here; return the id it has here."""
+    new = takeover.continue_here(workspace(), run_id)
+    worker.launch(workspace(), new.id)
+    return new.id
 
 
 def resume(run_id: str) -> None:

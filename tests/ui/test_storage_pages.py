@@ -2,11 +2,13 @@
 
 import shutil
 
+import numpy as np
 import pytest
 from app_stages import texts
 from finished_run import finished_run
 
-from core.store import Workspace
+from core.engine.config import PlainConfig
+from core.store import Workspace, files
 
 PAGES = ("train", "explore", "review", "tune", "export", "compare")
 
@@ -42,3 +44,24 @@ def test_a_page_says_which_object_is_missing_and_what_to_do(of_anna, open_app, t
     assert not app.exception
     assert "A file is missing in the object storage." in texts(app)
     assert "uploads what is missing" in texts(app)
+
+
+def test_a_run_whose_server_fell_silent_can_go_on_here(of_anna, open_app, tmp_path, monkeypatch):
+    anna, launched = Workspace(tmp_path / "anna"), []
+    run = anna.runs.create(anna.runs.get(of_anna.run_id).fingerprint, PlainConfig(epochs=3))
+    anna.runs.claim(run.id, 1, 1.0)
+    of_anna.run_id = run.id
+    monkeypatch.setattr("core.runs.worker.SILENT_SECONDS", -1.0)
+    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    app = open_app("train")
+    assert "The run can be resumed there." in texts(app)
+    assert not [one for one in app.button if one.key == "train.here"]  # nothing was uploaded
+    files.write_arrays(anna.runs.folder(run.id) / "checkpoint.npz", epoch=np.array(0))
+    anna.share(f"runs/{run.id}")
+    anna.close()
+    app.run()
+    app.button(key="train.here").click().run()
+    assert not app.exception
+    (new,) = launched
+    assert app.session_state["frame.run"] == new != run.id
+    assert of_anna.space.runs.get(new).machine == of_anna.space.machines.here

@@ -2,12 +2,16 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from finished_run import finished_run
 from PIL import Image
+from real_runs import assert_same_results
 from store_actors import killed_at, small_data
 from typer.testing import CliRunner
 
@@ -18,7 +22,7 @@ from core.engine.config import PlainConfig
 from core.errors import FilesElsewhere, PlainError, StoreError, StoreUnavailable
 from core.export import run_results
 from core.review.load import load_reviewer
-from core.runs import worker
+from core.runs import takeover, worker
 from core.runs.results import load_results, lost_files
 from core.store import CurrentDecisions, Decision, Workspace, files, review_files, stored_files
 from core.store.object_storage import ObjectStorage
@@ -110,6 +114,36 @@ def test_a_trained_run_is_uploaded_when_it_ends_and_goes_on_from_another_server(
     assert lab.runs.elsewhere(ended) is None
     assert load_results(lab, ended).predictions.shape[0] == 60
     assert worker.retrain(lab, run.id).machine == lab.machines.here  # from its checkpoint
+
+
+def test_a_run_whose_machine_fell_silent_goes_on_at_another_to_the_same_bits(
+    anna, lab, storage, monkeypatch
+):
+    data, config = anna.add_dataset(load_demo(n_instances=60), "demo"), PlainConfig(epochs=5)
+    whole, run = (anna.runs.create(data, config) for _ in range(2))
+    worker.run_training(anna, whole.id)
+    # Killed when the third checkpoint is in the storage, one of every epoch.
+    killed = {"PLAIN_CHECKPOINT_SECONDS": "0", "PLAIN_FAILPOINT": "storage.recorded:3"}
+    work = [sys.executable, "-m", "core", "work", run.id, "--workspace", str(anna.folder)]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(work, env={**os.environ, **killed}, cwd=root, check=False)
+    assert done.returncode == -signal.SIGKILL
+    kept = [name for name in objects_of(storage, f"runs/{run.id}") if "checkpoint" in str(name)]
+    assert len(kept) == 2  # the last, and the one before it that it was about to remove
+    with pytest.raises(StoreError, match="cannot go on here"):  # heard from a moment ago
+        takeover.continue_here(lab, run.id)
+    monkeypatch.setattr(worker, "SILENT_SECONDS", 0.0)
+    assert not takeover.can_continue_here(anna, anna.runs.get(run.id))  # its own: resumed
+    new = takeover.continue_here(lab, run.id)
+    assert lab.runs.get(new.id).epoch == 3
+    worker.run_training(lab, new.id)
+    assert_same_results(lab, new, whole, anna)
+    losses = [
+        [event.loss for _, event in lab.runs.events_after(one.id) if event.kind == "epoch"]
+        for one in (whole, new)
+    ]
+    assert losses[0] == losses[1]
+    assert anna.runs.get(run.id).state == "running"  # it can still be resumed where it was
 
 
 def test_what_one_server_adds_to_a_run_the_others_get(anna, lab, open_on):

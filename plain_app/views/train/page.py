@@ -296,6 +296,8 @@ def _draw_ending(run: RunRow, status: Status) -> None:
         with st.container(border=True, key="train.interrupted"):
             st.badge("interrupted", color="orange", icon=":material/power_off:")
             st.text(_interruption(run))
+            if runs.can_continue_here(run):
+                st.button("Continue here", key="train.here", on_click=on_here, args=(run.id,))
     elif runs.lost_files(run) is not None:
         draw_lost(run.fingerprint, run)
         if runs.lost_data(run.fingerprint) is None:
@@ -306,7 +308,8 @@ def _interruption(run: RunRow) -> str:
     """Return why a run is interrupted, and what to do."""
     where = runs.elsewhere(run)
     if where is not None:
-        return f"{where} has not been heard from for a while. The run can be resumed there."
+        here = " Here it can go on from its last checkpoint." if runs.can_continue_here(run) else ""
+        return f"{where} has not been heard from for a while. The run can be resumed there.{here}"
     why = run.error or "Its process is gone: the machine was restarted, or it was killed."
     rest = "Resume goes on from the last checkpoint and ends as if nothing had happened."
     return f"{why}\n{rest}"
@@ -327,6 +330,12 @@ def _draw_waiting(run: RunRow, status: Status) -> None:
 def on_new() -> None:
     state.forget("train.deleted")
     state.choose(run_id="")
+
+
+def on_here(run_id: str) -> None:
+    """Let another machine's run go on here, and show it."""
+    with refusal_as_toast():
+        state.choose(run_id=runs.continue_here(run_id))
 
 
 def on_again(run: RunRow) -> None:
