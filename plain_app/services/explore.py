@@ -109,10 +109,13 @@ class Explored(RunResults):
 
     @cached_property
     def richest_columns(self) -> list[str]:
-        """The same, those with most to read first, as far as the first rows tell."""
+        """The same: first the texts that features were made of, then those with most to read, as
+        far as the first rows tell."""
         some = self.display[self.text_columns].head(100)
         lengths = some.map(lambda value: len(str(value))).mean()
-        return list(lengths.sort_values(ascending=False, kind="stable").index)
+        mapping = workspace().mapping(self.run.fingerprint)
+        learned = mapping.features if mapping and mapping.feature_layout == "text" else ()
+        return sorted(self.text_columns, key=lambda name: (name not in learned, -lengths[name]))
 
     def _is_picture(self, name: str) -> bool:
         return name in self._kept_pictures or _has_pictures(self.display[name])

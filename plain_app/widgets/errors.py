@@ -40,16 +40,16 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
     every = len(once) < len(listed) and st.toggle("List each of them", key=f"{key}_all")
     ordered = sorted(listed if every else once, key=lambda one: not one.fatal)
     rows = [_cells(one) for one in ordered]
-    columns = ["", "times", "row", "column", "what must hold", "found", "what to do"]
+    columns = ["", "times", "what must hold", "what to do", "found", "row", "column"]
     table = pd.DataFrame(rows, columns=columns)
     shown = [name for name in columns if name == "" or table[name].str.len().any()]
     widths = {
-        "": st.column_config.TextColumn(width=110),
+        "": st.column_config.TextColumn(width=100),
         "times": st.column_config.TextColumn(width=60),
-        "row": st.column_config.TextColumn(width=90),
-        "column": st.column_config.TextColumn(width=110),
         "what must hold": st.column_config.TextColumn(width=260),
+        "what to do": st.column_config.TextColumn(width=260),
         "found": st.column_config.TextColumn(width=120),
+        "row": st.column_config.TextColumn(width=90),
     }
     with st.container(key=key):
         st.dataframe(
@@ -65,6 +65,6 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
 
 def _cells(problem: Problem) -> list[str]:
     kind = "must be fixed" if problem.fatal else "worth a look"
-    values = (problem.row, problem.column, problem.message, problem.value, problem.fix)
+    values = (problem.message, problem.fix, problem.value, problem.row, problem.column)
     times = f"{problem.count:,}" if problem.count > 1 else ""
     return [kind, times, *("" if one is None else str(one)[:MAX_CELL] for one in values)]

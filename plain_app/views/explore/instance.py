@@ -45,7 +45,7 @@ def instance_rows(
 
 _INSTANCE_COLUMNS = {
     "picture": st.column_config.ImageColumn("", width=52),
-    "instance": st.column_config.TextColumn("instance", width="small"),
+    "instance": st.column_config.TextColumn("instance", width=100),
     "doubtful": st.column_config.NumberColumn(
         "doubtful", help="Candidates with a confidence below 0.5", width=76
     ),
@@ -138,12 +138,12 @@ def _draw_candidates(results: Explored, row: int) -> None:
         {
             "candidate": names,
             "confidence": results.confidences[row, labels_here],
-            "over epochs": np.asarray(results.history[:, part], np.float32).T[order].tolist(),
             "decision": [verdicts.get(name, "") for name in names],
         }
     )
     if results.dataset.votes is not None:
         table["offered by"] = [offered_text(results, row, int(at)) for at in labels_here]
+    table["over epochs"] = np.asarray(results.history[:, part], np.float32).T[order].tolist()
     key = f"explore.candidates.{row}"
 
     def on_candidate() -> None:

@@ -126,6 +126,7 @@ def _draw_tools(run: RunRow) -> dict[str, Any]:
             default="one",
             required=True,
             key="review.mode",
+            label_visibility="collapsed",
             bind="query-params",
         )
         order = st.selectbox(

@@ -6,12 +6,15 @@ import weakref
 from datetime import UTC, datetime, timedelta
 from time import monotonic, sleep
 
+import pandas as pd
 import pytest
 import sqlalchemy as sa
 from desk_requests import ask, decision
 from finished_run import finished_run
 
+from core.data.dataset import CandidateDataset
 from core.errors import PlainError
+from core.formats import ColumnMapping
 from core.review.session import Query, ReviewState
 from core.store import schema
 from plain_app.server import preload, tokens
@@ -299,3 +302,16 @@ def test_the_ticks_of_the_same_question_follow_the_proposals(space, claims):
     proposed = ["keep" if cell["confidence"] >= 0.5 else "reject" for cell in cells]
     assert [cell["proposed"] for cell in cells] == proposed
     assert set(proposed) == {"keep", "reject"}
+
+
+def test_near_instances_are_told_by_the_texts_that_features_were_made_of(space, demo):
+    remarks = ["written beside it, and longer than any of the texts"] * demo.n_instances
+    texts = [f"text {row}" for row in range(demo.n_instances)]
+    shown = pd.DataFrame({"remarks": remarks, "text": texts})
+    data = CandidateDataset(demo.features, demo.candidates, display=shown)
+    mapping = ColumnMapping(labels=("labels",), features=("text",), feature_layout="text")
+    space.add_dataset(data, "texts", mapping)
+    claims = tokens.Claims(data.fingerprint, finished_run(space, data), "ann")
+    near = [one for item in desk.questions(claims, {})["items"] for one in item["near"]]
+    assert {one["text"] for one in near} <= set(texts)
+    assert near
