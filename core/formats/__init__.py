@@ -152,10 +152,9 @@ def write(
 
     Table formats copy the columns of the file the data set was read from, as they came; `mapping`
     names others, or another order. What the format has no place for, `decisions` among it, goes
-    into a side file that `read` finds. `record` says how it was made; with the checksums of all
-    files it goes beside them. `per_item` writes one row per instance, whatever the rows of the file
-    were; who said what is then in one column. `users` says who annotators are in Label Studio, by
-    number or e-mail address.
+    into a side file that `read` finds; `record`, how it was made, goes beside it with checksums.
+    `per_item` writes one row per instance, whatever the rows of the file were; who said what is
+    then in one column. `users` are annotators' numbers or e-mail addresses in Label Studio.
 
     Raises
     ------
@@ -169,7 +168,8 @@ def write(
         dataset, mapping = dataset.read_from(None), None
     with _writing(path), placing(path, writer.siblings, force=force) as folder:
         writer.save(dataset, folder / path.name, mapping, resolution)
-        if resolution is not None or writer.lacks is not None or names_are_beside(dataset):
+        is_more = resolution is not None or names_are_beside(dataset) or writer.lacks is not None
+        if is_more or (dataset.votes is not None and not writer.has_columns):
             write_side_file(
                 dataset,
                 folder / path.name,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import layouts
+import number_layouts
 import pytest
 import tool_layouts
 import wild_layouts
@@ -88,6 +89,10 @@ FAMILIES: dict[str, Any] = {
     "label_matrix": of_text(wild_layouts.label_matrix(random.Random(0))),
     "shares": of_text(wild_layouts.shares_of_raters(random.Random(0))),
     "coco": of_text(wild_layouts.coco(random.Random(0))),
+    "counts_per_label": of_text(number_layouts.counts_of_three(random.Random(0))),
+    "item_and_label": of_text(number_layouts.composite_ids(random.Random(0))),
+    "people_of_one_label": of_text(number_layouts.worker_columns(random.Random(0))),
+    "regions": of_text(number_layouts.via_regions(random.Random(0))),
 }
 USUAL: tuple[str, ...] = ()
 

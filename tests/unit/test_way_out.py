@@ -123,6 +123,16 @@ def test_every_export_comes_back_whole(case: str, format: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("format", list(writable()))
+def test_votes_come_back_from_a_file_without_an_outcome(format: str, tmp_path: Path) -> None:
+    data = CASES["crowd"](tmp_path)
+    target = write(data, tmp_path / f"given{writable()[format]}", format=format)
+    back = read(target).dataset
+    assert back.votes is not None
+    assert back.votes.sources == data.votes.sources
+    np.testing.assert_array_equal(back.candidates, data.candidates)
+
+
+@pytest.mark.parametrize("format", list(writable()))
 def test_a_zip_of_an_export_comes_back_whole(format: str, tmp_path: Path) -> None:
     data = CASES["odd"](tmp_path)
     resolution, decisions = resolved(data)
