@@ -95,32 +95,28 @@ class Noise:
         order = _OF_LABEL * logit(self.frequency)[labels] + _OF_CELL * unusual
         return _with_kinds(Evidence(chance, np.asarray(order)), candidates, self.kinds)
 
-    def confidences(
-        self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0, *, targets: bool = False
-    ) -> Floats:
+    def confidences(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Floats:
         """Return the probability of every candidate of these rows, which may be a few of all.
 
-        The mean of all readings, but not below even odds where some keep the candidate. As
-        `targets` of networks, a likely one.
+        The mean of all readings, but not below even odds where some keep the candidate.
         """
         candidates = Candidates.of(Y)
         out = np.zeros(candidates.offered.shape)
-        out[candidates.cells] = self.of_cells(candidates, Z, Y_hat, eta, targets=targets)
+        out[candidates.cells] = self.of_cells(candidates, Z, Y_hat, eta)
         return out
 
-    def of_cells(
-        self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0, *, targets: bool = False
-    ) -> Floats:
+    def of_cells(self, Y: Any, Z: Any, Y_hat: Any, eta: float = 1.0) -> Floats:
         """Return `confidences` of the candidates alone, in row-major order."""
         candidates = Candidates.of(Y)
         if not candidates.size.any():
             return np.zeros(0)
-        return self.weighed(candidates, self.evidence(candidates, Z, Y_hat, eta), targets=targets)
+        return self.weighed(candidates, self.evidence(candidates, Z, Y_hat, eta))
 
     def weighed(
         self, candidates: Candidates, evidence: Evidence, *, targets: bool = False
     ) -> Floats:
-        """Return `of_cells` of candidates by what they show."""
+        """Return `of_cells` of candidates by what they show; for `targets` of networks, a likely
+        reading instead of the mean."""
         if self.readings is None:
             return np.zeros(len(evidence.order))
         if targets:

@@ -48,10 +48,10 @@ class InstanceGraph:
     recall: float | None = None
 
     @classmethod
-    def from_affinity(cls, affinity: Any, search: str = "given") -> "InstanceGraph":
+    def from_affinity(cls, affinity: Any) -> "InstanceGraph":
         """Return the graph of a non-negative affinity matrix, made symmetric if it is not."""
         A = sp.csr_array(_checked_affinity(sp.csr_array(affinity, dtype=np.float32)))
-        return cls(A, _normalized(A), search)
+        return cls(A, _normalized(A))
 
     @property
     def n_instances(self) -> int:

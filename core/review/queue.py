@@ -106,13 +106,12 @@ def ask(
     states: Collection[State] | None,
     source: str | None,
     limit: int,
-    skip_rows: Collection[int],
 ) -> list[Question]:
     """Return the next questions; see `Reviewer.questions`.
 
     Only draws from all instances are samples: of a selection, nothing is drawn on the side.
     """
-    may = _may_ask(reviewer, labels, rows, skip_rows)
+    may = _may_ask(reviewer, labels, rows)
     if source is not None:
         may &= _offered_by(reviewer, source)
     if order == "contradictions":
@@ -231,17 +230,15 @@ def _mixed(ordered: list[Question], audit: list[Question]) -> list[Question]:
     return mixed or audit
 
 
-def near(reviewer: "Reviewer", label: int, like: int | None, size: int) -> list[int]:
-    """Return open instances of the label around one of them, by walking the instance graph."""
+def near(reviewer: "Reviewer", label: int, size: int) -> list[int]:
+    """Return open instances of the label around the most doubtful, by walking the graph."""
     may = reviewer.offered[:, label] & (reviewer.states()[:, label] == 0)
     open_rows = np.flatnonzero(may)
     if not len(open_rows):
         return []
-    if like is None:
-        doubt = np.abs(reviewer.confidences[open_rows, label] - 0.5)
-        like = int(open_rows[np.argmin(doubt)])
+    doubt = np.abs(reviewer.confidences[open_rows, label] - 0.5)
     closeness = np.zeros(len(may), np.float32)
-    closeness[like] = 1
+    closeness[open_rows[np.argmin(doubt)]] = 1
     weights = reviewer.propagator.instance_weights
     for _ in range(3):
         closeness = closeness + weights @ closeness
@@ -253,14 +250,12 @@ def _may_ask(
     reviewer: "Reviewer",
     labels: Sequence[int] | None,
     rows: Sequence[int] | None,
-    skip_rows: Collection[int],
 ) -> Cells:
     may = reviewer.offered.copy()
     if labels is not None:
         may[:, np.setdiff1d(np.arange(may.shape[1]), labels)] = False
     if rows is not None:
         may[np.setdiff1d(np.arange(len(may)), rows)] = False
-    may[list(skip_rows)] = False
     return may
 
 

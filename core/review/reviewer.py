@@ -192,7 +192,6 @@ class Reviewer:
         states: Collection[State] | None = None,
         source: str | None = None,
         limit: int = 50,
-        skip_rows: Collection[int] = (),
     ) -> list[Question]:
         """Return what to ask next, in this order.
 
@@ -202,13 +201,12 @@ class Reviewer:
         states : ask only about cells in these states; open ones by default, and for an audit
             settled ones too; contradictions are always of decided cells
         source : ask only about cells that this source offered
-        skip_rows : instances that are not to be asked now
         """
-        return ask(self, order, labels, rows, states, source, limit, skip_rows)
+        return ask(self, order, labels, rows, states, source, limit)
 
-    def same_question(self, label: int, like: int | None = None, size: int = 24) -> list[int]:
+    def same_question(self, label: int, size: int = 24) -> list[int]:
         """Return instances that are near each other and have this label open, nearest first."""
-        return near(self, label, like, size)
+        return near(self, label, size)
 
     def preview(self, i: int, j: int, verdict: Literal["keep", "reject"]) -> DecisionEffect:
         """Return what this answer would move, without giving it."""

@@ -136,10 +136,10 @@ def test_what_is_drawn_from_a_selection_is_no_sample(reviewer):
 @pytest.mark.parametrize("order", [one for one in ORDERS if one != "contradictions"])
 def test_every_order_asks_only_open_candidates_each_instance_once(data, reviewer, order):
     reviewer, _ = reviewer.decide([decision(data, i, j) for i, j in cells(data, 30)])
-    found = reviewer.questions(order, labels=[0, 2], rows=range(100), skip_rows={5}, limit=60)
+    found = reviewer.questions(order, labels=[0, 2], rows=range(100), limit=60)
     rows = [q.row for q in found]
     assert len(rows) == len(set(rows)) <= 60
-    assert all(row < 100 and row != 5 for row in rows)
+    assert all(row < 100 for row in rows)
     for q in found:
         assert q.cells
         assert set(q.cells) <= {0, 2}
