@@ -67,11 +67,10 @@ def keep_beginning(workspace: Workspace, run: RunRow) -> None:
     """Compute what pages of a large ended run begin with, before somebody waits for it."""
     results = load_results(workspace, run)
     if is_large(results.dataset):
-        lens = make_lens(results)
-        review = None
-        if results.dataset.votes is None:
-            review = make_reviewer(workspace, results).beginning
-        write_beginning(results.folder, review, lens.look(run.config))
+        said = make_lens(results).look(run.config)
+        has_votes = results.dataset.votes is not None
+        review = None if has_votes else make_reviewer(workspace, results).beginning
+        write_beginning(results.folder, review, said)
 
 
 def retraining_difference(workspace: Workspace, run: RunRow) -> Difference:

@@ -21,6 +21,7 @@ from core.encoders.thumbnails import SMALL, Thumbnails, picture_file
 from core.engine.config import PlainConfig
 from core.errors import FilesElsewhere, PlainError, StoreError, StoreUnavailable
 from core.export import run_results
+from core.review import beginning
 from core.review.load import load_reviewer
 from core.runs import takeover, worker
 from core.runs.results import load_results, lost_files
@@ -106,13 +107,17 @@ def test_data_loaded_on_one_server_is_trained_on_another(anna, lab):
     third.close()
 
 
-def test_a_trained_run_is_uploaded_when_it_ends_and_goes_on_from_another_server(anna, lab):
+def test_a_trained_run_is_uploaded_when_it_ends_and_goes_on_from_another_server(
+    anna, lab, monkeypatch
+):
+    monkeypatch.setattr(beginning, "LARGE", 10)
     data = anna.add_dataset(load_demo(n_instances=60), "demo")
     run = anna.runs.create(data, PlainConfig(epochs=1, members=1))
     worker.run_training(anna, run.id)
     ended = lab.runs.get(run.id)
     assert lab.runs.elsewhere(ended) is None
     assert load_results(lab, ended).predictions.shape[0] == 60
+    assert (lab.runs.folder(run.id) / "review_start.npz").exists()  # large data: Review begins so
     assert worker.retrain(lab, run.id).machine == lab.machines.here  # from its checkpoint
 
 
