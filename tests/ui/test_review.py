@@ -3,13 +3,14 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from app_stages import figures
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
 from core.review.session import Query
-from core.store import Decision
+from core.store import Decision, files
 from plain_app.server import preload
 from plain_app.services import review
 from plain_app.views.review.parts import PARTS
@@ -128,6 +129,20 @@ def test_a_run_without_weights_cannot_be_retrained_and_says_so(stage, open_revie
     app.button(key="review.retrain").click().run()
     assert not app.exception
     assert any("no results to go on from" in one.value for one in app.text)
+
+
+def test_a_retrained_run_shows_what_decisions_changed(stage, open_review):
+    before = finished_run(stage.space, stage.dataset, seed=1)
+    decide(stage, 20)
+    app = open_review()
+    origin = stage.space.runs.folder(stage.run_id) / "review.npz"
+    files.write_arrays(origin, run=np.array(before))
+    app = part(app, "Retrain")
+    assert not app.exception
+    assert any(before in one.value for one in app.caption)
+    told = figures(app)
+    assert int(told["open before"].replace(",", "")) > 0
+    assert int(told["settled"].replace(",", "")) > 0
 
 
 def test_auto_resolve_is_refused_without_random_answers_and_says_what_is_missing(open_review):
