@@ -71,11 +71,16 @@ def layout_name(run_id: str) -> str:
 
 
 def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
-    """Have UMAP computed in a child process unless that was done; tell how it stands."""
+    """Have UMAP computed in a child process unless that was done; tell how it stands.
+
+    One process at a time: who looks at another run asks again until it is that one's turn.
+    """
     folder = workspace().runs.folder(run_id)
     if (folder / "layout_umap.npy").exists():
         return "there"
     if folder not in _layouts:
+        if any(other.poll() is None for other in _layouts.values()):
+            return "working"
         command = ("lay-out", run_id, "--workspace", str(workspace().folder))
         _layouts[folder] = background.start(*command, log=folder / "layout.log")
     return "working" if _layouts[folder].poll() is None else "failed"

@@ -1,6 +1,8 @@
 """The Explore view in all its states, and what its widgets do."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +29,9 @@ PART = "bidi_component"
 def no_child(monkeypatch):
     """UMAP is computed in a child process; here it is always being computed."""
     st.cache_resource.clear()
+    real = maps.start_layout
     monkeypatch.setattr(maps, "start_layout", lambda *_: "working")
+    return real
 
 
 @pytest.fixture
@@ -166,6 +170,19 @@ def test_umap_is_preferred_to_pca(ready):
     files.write_array(folder / "layout_umap.npy", files.read_array(folder / "layout_pca.npy"))
     assert maps.layouts(run_id)[0] == "umap"
     assert "UMAP" not in shown(open_view())
+
+
+def test_maps_of_other_runs_wait_for_the_one_that_is_being_made(ready, no_child, monkeypatch):
+    workspace, run_id = ready
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setattr(maps, "_layouts", {workspace.folder / "another": other})
+    assert no_child(run_id) == "working"
+    assert len(maps._layouts) == 1  # not begun
+    other.communicate(b"\n")
+    assert no_child(run_id) == "working"
+    own = maps._layouts[workspace.runs.folder(run_id)]
+    own.kill()
+    own.wait()
 
 
 def test_every_colouring_draws(ready):

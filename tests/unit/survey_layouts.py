@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts import LABELS, Layout, N, crowd, table
+from layouts import LABELS, Layout, N, crowd, lines, table
 from wild_layouts import views
 
 Rows = list[list[Any]]
@@ -91,6 +91,58 @@ def yes_and_no(rng: random.Random) -> Layout:
     for i in crowd():
         rows.append([f"{i.id}.jpg", *("ja" if x in i.labels else "nein" for x in LABELS)])
     return Layout("bilder.csv", table(rows, ";"), N, 5, 0, has_features=False)
+
+
+def lists_of_initials(rng: random.Random) -> Layout:
+    """A shared sheet: a column per person, called by initials, with all labels each chose."""
+    rows: Rows = [["Text", "AB", "CD", "EF"]]
+    for i in crowd():
+        rows.append([i.text, *("; ".join(said) for said in i.answers.values())])
+    return Layout("sheet.csv", table(rows), N, 5, 3)
+
+
+def first_and_second(rng: random.Random) -> Layout:
+    rows: Rows = [["Text", "First rater", "Second rater", "Third rater"]]
+    for i in crowd():
+        rows.append([i.text, *("; ".join(said) for said in i.answers.values())])
+    return Layout("raters.csv", table(rows), N, 5, 3)
+
+
+def _sets_between(mark: str, name: str) -> Layout:
+    rows: Rows = [["id", "text", "labels"], *([i.id, i.text, mark.join(i.labels)] for i in crowd())]
+    return Layout(name, table(rows), N, 5, 0)
+
+
+def slashes(rng: random.Random) -> Layout:
+    return _sets_between(" / ", "slashes.csv")
+
+
+def pluses(rng: random.Random) -> Layout:
+    return _sets_between("+", "pluses.csv")
+
+
+def texts_and_labels(rng: random.Random) -> Layout:
+    """No header: a text, and its labels between commas."""
+    rows: Rows = [[i.text, ",".join(i.labels)] for i in crowd()]
+    return Layout("texts.tsv", table(rows, "\t"), N, 5, 0)
+
+
+def vectors(rng: random.Random) -> Layout:
+    """As data loaders have it: 0 or 1 for every label in one list."""
+    items = [{"text": i.text, "labels": [float(x in i.labels) for x in LABELS]} for i in crowd()]
+    return Layout("vectors.jsonl", lines(items), N, 5, 0)
+
+
+def vectors_in_cells(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "text", "labels"]]
+    rows += [[i.id, i.text, str([int(x in i.labels) for x in LABELS])] for i in crowd()]
+    return Layout("vectors.csv", table(rows), N, 5, 0)
+
+
+def pandas_split(rng: random.Random) -> Layout:
+    rows = [[i.text, *(int(x in i.labels) for x in LABELS)] for i in crowd()]
+    document = {"columns": ["text", *LABELS], "index": list(range(N)), "data": rows}
+    return Layout("split.json", json.dumps(document), N, 5, 0)
 
 
 def ticked_names(rng: random.Random) -> Layout:
@@ -183,5 +235,6 @@ def mechanical_turk(rng: random.Random) -> Layout:
 
 SURVEYS: tuple[Callable[[random.Random], Layout], ...] = (
     *(google_form, ms_form, kobo, redcap, limesurvey, yes_and_no, ticked_names, turk_labels),
-    *(turk_nested, turk_sparse, answers_as_objects, mechanical_turk),
+    *(turk_nested, turk_sparse, answers_as_objects, mechanical_turk, lists_of_initials),
+    *(first_and_second, slashes, pluses, texts_and_labels, vectors, vectors_in_cells, pandas_split),
 )

@@ -23,6 +23,7 @@ NAME_KEYS = (
 ARRAY = re.compile(r"array\((\[.*\])(,\s*dtype=.*)?\)", re.DOTALL)  # as pandas writes NumPy's
 TUPLE = re.compile(r"\(\s*['\"].*\)", re.DOTALL)
 NO_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # ['sea' 'sun'], which Python reads as one name
+VECTOR = {"0", "1", "True", "False"}
 UNSPOKEN = re.compile(r"[ _-]")
 YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "selected"}
 YES |= {"ja", "oui", "si", "sí", "sì", "sim", "vrai", "wahr"}
@@ -39,6 +40,10 @@ def parse_names(cell: Any, delimiter: str | None) -> list[str]:
     ValueError
         When the cell is none of these.
     """
+    return _ticked(_names_in(cell, delimiter))
+
+
+def _names_in(cell: Any, delimiter: str | None) -> list[str]:
     if cell is None:
         return []
     if isinstance(cell, str):
@@ -52,6 +57,13 @@ def parse_names(cell: Any, delimiter: str | None) -> list[str]:
         parts = cell.split(delimiter) if delimiter else [cell]
         return [name for part in parts if (name := part.strip())]
     return _names_of(cell)
+
+
+def _ticked(names: list[str]) -> list[str]:
+    """Return the places of the ones in `0 1 0 0 1`: no list of three names has but these two."""
+    if len(names) < 3 or not VECTOR.issuperset(names):
+        return names
+    return [str(j) for j, mark in enumerate(names) if mark in ("1", "True")]
 
 
 def join_names(names: Sequence[str], delimiter: str | None) -> str:

@@ -296,6 +296,8 @@ def _set_like_text(roles: Roles) -> bool:
             split = [set(str(value).split(delimiter)) for value in one.values]
             several = sum(len(names) > 1 for names in split)
             if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
+                if find_alike_columns(roles):
+                    return True
                 return _take_set(roles, one, f"few names joined by {delimiter!r} fill {one.name!r}")
     return False
 

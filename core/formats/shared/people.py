@@ -23,6 +23,9 @@ RATER = re.compile(
     re.IGNORECASE,
 )
 NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
+ORDINAL_PERSON = re.compile(
+    rf"(first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th)[ _.-]({WHO})", re.IGNORECASE
+)
 WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
 GENERIC = re.compile(WORDS, re.IGNORECASE)
 NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
@@ -351,7 +354,7 @@ def is_numbered(name: str) -> bool:
 
 def _owner(name: str) -> str | None:
     """Return whose column this is: `annotator_1`, `model_a`, `labels_anna`, `rater2_labels`."""
-    if NUMBERED_PERSON.fullmatch(name.strip()):
+    if NUMBERED_PERSON.fullmatch(name.strip()) or ORDINAL_PERSON.fullmatch(name.strip()):
         return name
     if NUMBERED.fullmatch(name.strip()):
         return name.strip().lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")

@@ -21,7 +21,13 @@ MAX_CLASSES = 200  # whole numbers beyond count or measure something
 SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million numbers
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
-DELIMITERS = ("\n", "|", ";", "#", ",", " ")
+DELIMITERS = ("\n", "|", ";", "#", ",", "/", "+", "&", " ")
+IN_NAMES = (
+    "/",
+    "+",
+    "&",
+    " ",
+)  # also inside a name: then they are between names where few come again
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 TRUTH_NAMES = (
     *("truth", "true_labels", "truth_labels", "true_label", "ground_truth", "gold", "gold_label"),
@@ -329,13 +335,14 @@ def delimiter_of(one: Profile) -> tuple[str | None, str]:
         return TAGS, "cells are names between < and >"
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
-        if several and (delimiter != " " or _splits_into_few(texts, delimiter)):
+        if several and (delimiter not in IN_NAMES or _splits_into_few(texts, delimiter)):
             return delimiter, f"{several} of the first {len(texts)} cells contain {delimiter!r}"
     return "|", "no delimiter was seen; '|' is assumed"
 
 
 def _splits_into_few(texts: Sequence[str], delimiter: str) -> bool:
-    return len({name for text in texts for name in text.split(delimiter)}) < len(set(texts))
+    names = {name.strip() for text in texts for name in text.split(delimiter)}
+    return len(names) < len(set(texts))
 
 
 def _is_listed(text: str) -> bool:

@@ -18,6 +18,7 @@ MAX_HEADER = 2**25
 ROWS = 50
 FILE = re.compile(r"[^\s]+\.\w{2,5}")
 NUMBERS = re.compile(r"\s*\d+(\s*[,;| ]\s*\d+)*\s*")
+LIST = re.compile(r"\s*[|;,]\s*")
 MOSTLY = 0.8
 
 
@@ -45,7 +46,13 @@ def _speaks(cell: str, below: Sequence[str]) -> str:
         return "cell" if _is_number(cell) else "name" if cell else ""
     if sum(bool(FILE.fullmatch(one)) for one in below) >= MOSTLY * len(below):
         return "cell" if FILE.fullmatch(cell) else "name"
-    return "cell" if cell and cell in below else ""
+    return "cell" if cell and (cell in below or _lists_names_of(cell, below)) else ""
+
+
+def _lists_names_of(cell: str, below: Sequence[str]) -> bool:
+    """Whether a cell is a list such as `sea|sky` of names that other cells list too."""
+    names = set(LIST.split(cell))
+    return len(names) > 1 and names <= {name for one in below for name in LIST.split(one)}
 
 
 def _is_number(cell: str) -> bool:

@@ -26,6 +26,7 @@ from core.formats.readers.json_tables.nesting import (
     is_coco,
     keyed_records,
     records_in,
+    split_records,
     ungrouped,
     via_records,
 )
@@ -235,7 +236,7 @@ def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
     if isinstance(found, dict) and is_coco(found):
         found = coco_records(found)
     elif isinstance(found, dict):
-        found = via_records(found) or found
+        found = via_records(found) or split_records(found) or found
     if isinstance(found, dict):
         records = None if len(found) > 1 and are_keyed(found) else records_in(found)
         if records is not None:

@@ -129,6 +129,16 @@ def _options_of_via(picture: Mapping[str, Any]) -> list[str]:
     return []
 
 
+def split_records(document: Mapping[str, Any]) -> list[Record] | None:
+    """Return the rows of pandas' `{"columns": ["a", …], "index": […], "data": [[1, …], …]}`."""
+    columns, rows = document.get("columns"), document.get("data")
+    if not (isinstance(columns, list) and isinstance(rows, list) and len(document) <= 3):
+        return None
+    if not all(isinstance(row, list) and len(row) == len(columns) for row in rows):
+        return None
+    return [dict(zip(map(str, columns), row, strict=True)) for row in rows]
+
+
 def records_in(document: Mapping[str, Any]) -> list[Record] | None:
     """Return the one list of objects in a document, or the one that is far longer than others."""
     lists = [value for value in document.values() if are_records(value)]
