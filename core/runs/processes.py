@@ -21,8 +21,10 @@ NICENESS = 19
 STANDBY_SECONDS = 1200.0
 """How long a process waits for a run."""
 
-TRIM_SECONDS = 20.0
-"""How often gaps in the heap are given back."""
+TRIM_SECONDS = 5.0
+"""How often gaps in the heap are given back: .4 ms without any, 6 ms for 50 MB.
+
+A server that three people review with, and five look at, has 30 MB of them after 20 s."""
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of malloc.h
 _started: list["subprocess.Popen[bytes]"] = []
