@@ -44,7 +44,7 @@ def measure(browser: Browser, name: str, data: CandidateDataset, moves: int, bar
     with served(ended(data)) as server:
         page = open_page(browser, server.url)
         page.evaluate("addEventListener('keydown', () => (pressed = performance.now()), true)")
-        step(page, "Tune", ".st-key-tune-sweep canvas")
+        step(page, "Tune", "[data-part=panel] input:enabled")  # drawn last
         rng, process = np.random.default_rng(0), psutil.Process(server.process.pid)
         move(page, rng)  # the first one loads what the others use
         spent = sum(process.cpu_times()[:2])
