@@ -10,6 +10,7 @@ from typing import Any
 
 from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
 from core.formats.shared.cells import parse_names
+from core.formats.shared.findings import refuse
 from core.formats.shared.people_cells import ANSWER_NAMES
 
 KEY = "id"
@@ -123,7 +124,11 @@ def _options_of_via(picture: Mapping[str, Any]) -> list[str]:
     parts = list(regions.values()) if isinstance(regions, dict) else regions
     told = [one.get("region_attributes") for one in parts if isinstance(one, dict)]
     for given in (told, [picture.get("file_attributes")]):
-        found = [parse_names(one, None) for one in given if isinstance(one, dict) and one]
+        try:
+            found = [parse_names(one, None) for one in given if isinstance(one, dict) and one]
+        except ValueError:
+            rule = "what was chosen of a region must be a name, or options that are true or false"
+            refuse(rule, "Correct its attributes.", value=str(picture["filename"]))
         if any(found):
             return sorted({name for names in found for name in names})
     return []
