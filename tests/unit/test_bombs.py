@@ -191,6 +191,7 @@ FOUND = {  # by fuzzing: each once ended in an exception that was not a refusal
     "twice.parquet": lambda path: pq.write_table(
         pa.table([[1, 2, 3], [1, 2, 3], [0, 1, 1]], names=["x", "x", "label_a"]), path
     ),
+    "half.tsv": lambda path: path.write_bytes(b"\xfe\xff" + b"\xff" * 6 + b" "),
     "cut.parquet": lambda path: path.write_bytes(b"PAR1" + b"\0" * 99 + b"\xff\0\0\0PAR1"),
 }
 

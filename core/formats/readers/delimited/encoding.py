@@ -14,6 +14,7 @@ from itertools import chain, islice, takewhile
 from pathlib import Path
 from typing import Any
 
+from core.errors import DatasetError, Problem
 from core.formats.shared.findings import Findings
 
 SCAN_BYTES = 2**22
@@ -91,16 +92,21 @@ def _transcoded(path: Path, encoding: str) -> Iterator[Path]:
             path.open(encoding=encoding, newline="") as old,
             copy.open("w", encoding="utf-8", newline="") as new,
         ):
-            lines_end_in_cr = "\n" not in old.read(2**16)
-            old.seek(0)
-            while text := old.read(SCAN_BYTES):
-                new.write(text.replace("\r", "\n") if lines_end_in_cr else text)
+            try:
+                lines_end_in_cr = "\n" not in old.read(2**16)
+                old.seek(0)
+                while text := old.read(SCAN_BYTES):
+                    new.write(text.replace("\r", "\n") if lines_end_in_cr else text)
+            except UnicodeDecodeError:
+                fix = "Save it as UTF-8; it may have been cut off."
+                found = Problem(f"the file is not {encoding} throughout", fix, fatal=True)
+                raise DatasetError([found]) from None
         yield copy
 
 
 def decoded_head(head: bytes) -> str:
     if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return codecs.getincrementaldecoder("utf-16")().decode(head)
+        return codecs.getincrementaldecoder("utf-16")("replace").decode(head)
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(head)
     except UnicodeDecodeError:
