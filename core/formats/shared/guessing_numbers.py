@@ -152,7 +152,7 @@ def _is_number(roles: Roles, one: Profile) -> bool:
 
 def _column(roles: Roles, one: Profile) -> Numbers:
     """Return the numbers at hand, NaN where there is none."""
-    cells = roles.table.column(one.name).cast(pa.float64())
+    cells = roles.table.column(one.name).cast(pa.float64(), safe=False)
     values: Any = cells.fill_null(float("nan")).to_numpy()
     return np.where(np.isfinite(values), values, np.nan)
 

@@ -101,7 +101,11 @@ def ask_about_repeats(
     for name in filter(NUMBER_OF_ITEM.fullmatch, map(str.strip, map(str, display.columns))):
         if name not in display or not 1 < display[name].astype(str).nunique() < len(display):
             continue
-        text = None if mapping.text is None else display.groupby(name)[mapping.text].nunique()
+        text = (
+            None
+            if mapping.text is None
+            else display[mapping.text].astype(str).groupby(display[name]).nunique()
+        )
         if text is None or text.max() == 1:
             rule = f"what is one row? {name!r} has the same in several rows: a row is an item"
             fix = "If a row is one person's view of an item, say so (--row view), and that this "
