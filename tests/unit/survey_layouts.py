@@ -145,6 +145,13 @@ def pandas_split(rng: random.Random) -> Layout:
     return Layout("split.json", json.dumps(document), N, 5, 0)
 
 
+def empty_rows_at_the_end(rng: random.Random) -> Layout:
+    """A spreadsheet whose last rows and columns were emptied, not deleted."""
+    rows: Rows = [["id", "text", "labels", "", ""]]
+    rows += [[i.id, i.text, "|".join(i.labels), "", ""] for i in crowd()]
+    return Layout("emptied.csv", table(rows) + ",,,,\n" * 3, N, 5, 0)
+
+
 def ticked_names(rng: random.Random) -> Layout:
     """SurveyMonkey: a column per option, which repeats its name where it was ticked."""
     rows: Rows = [["Respondent ID", "Open-Ended Response", *LABELS]]
@@ -237,4 +244,5 @@ SURVEYS: tuple[Callable[[random.Random], Layout], ...] = (
     *(google_form, ms_form, kobo, redcap, limesurvey, yes_and_no, ticked_names, turk_labels),
     *(turk_nested, turk_sparse, answers_as_objects, mechanical_turk, lists_of_initials),
     *(first_and_second, slashes, pluses, texts_and_labels, vectors, vectors_in_cells, pandas_split),
+    empty_rows_at_the_end,
 )

@@ -6,6 +6,7 @@ A file that is something else is copied, for as long as it is read.
 import codecs
 import csv
 import io
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from core.formats.shared.findings import Findings
 SCAN_BYTES = 2**22
 SAMPLE, ROWS = 2**18, 500  # looked at to tell ragged rows from damaged ones
 IMPORT = '{"ImportId"'  # of Qualtrics
+EMPTY = b",;|\t \r\n"  # all that rows without anything hold
 MIN_UNEVEN = 0.2  # of them
 
 
@@ -164,6 +166,25 @@ def without_questions(text: Text) -> Iterator[Text]:
 
     with _rewritten(text, answers, ",") as copy:
         yield copy
+
+
+@contextmanager
+def without_empty_end(text: Text) -> Iterator[Text]:
+    """Give the text without rows of empty cells at its end, as spreadsheets leave them."""
+    with text.path.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        start = file.seek(max(0, size - SAMPLE))
+        tail = file.read()
+    filled = len(tail.rstrip(EMPTY))
+    end = tail.find(b"\n", filled) + 1
+    if not filled or not end or not tail[end:].strip():
+        yield text
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copyfile(text.path, Path(folder, text.path.name)))
+        with copy.open("r+b") as file:
+            file.truncate(start + end)
+        yield _scan(copy)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from core.formats.readers.delimited.encoding import (
     Text,
     as_utf8,
     even_rows,
+    without_empty_end,
     without_questions,
     without_remarks,
 )
@@ -61,7 +62,8 @@ def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[So
     with (
         as_utf8(path, findings) as whole,
         without_remarks(whole) as table,
-        without_questions(table) as text,
+        without_questions(table) as answers,
+        without_empty_end(answers) as text,
     ):
         source = _open(text, findings, stated)
         with even_rows(text, source.separator, len(source.names)) as even:
