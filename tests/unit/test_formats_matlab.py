@@ -173,6 +173,15 @@ def test_huge_declared_shape_is_refused(tmp_path: Path) -> None:
         matlab.read(tmp_path / "a.mat")
 
 
+def test_an_unknown_encoding_of_a_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.mat"
+    fuzzing_binary.write_v73(path, sparse=False)
+    text = b"\x13\x01\x00\x00\x04\x00\x00\x00"  # HDF5's type of a text of four bytes
+    path.write_bytes(path.read_bytes().replace(text, text.replace(b"\x01", b"\x21")))
+    with pytest.raises(DatasetError, match="encoding"):
+        matlab.read(path)
+
+
 @pytest.mark.parametrize("kind", ["soft", "external link", "external storage"])
 def test_links_out_of_the_file_are_not_followed(tmp_path: Path, kind: str) -> None:
     with h5py.File(tmp_path / "secret.mat", "w") as file:

@@ -218,8 +218,11 @@ def hdf5_variable(file: Any, name: str, budget: Budget) -> Arrays:
         data, rows, starts = (hdf5_part(item, key, budget) for key in ("data", "ir", "jc"))
         shape = (int(item.attrs["MATLAB_sparse"]), len(starts) - 1)
         return sparse_arrays(name, data, rows, starts, shape)
-    kind = item.attrs.get("MATLAB_class", b"double")
-    if item.dtype == h5py.ref_dtype:
+    try:
+        kind, dtype = item.attrs.get("MATLAB_class", b"double"), item.dtype
+    except TypeError as error:  # of a type that h5py does not know
+        raise RefusedError(f"{name}: {error}") from None
+    if dtype == h5py.ref_dtype:
         references = hdf5_array(item, budget).ravel()
         if len(references) > MAX_TEXTS:
             raise RefusedError(f"a cell array of {len(references):,} texts is too long")
