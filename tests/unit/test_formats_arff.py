@@ -1,6 +1,8 @@
 """Mulan and MEKA ARFF: what attributes mean, exact round trips, refusals by row and column."""
 
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import format_cases as cases
 import fuzzing_binary
@@ -141,6 +143,29 @@ def test_only_features_and_labels_are_attributes(tmp_path: Path, sparse: bool) -
     cases.assert_same(result.dataset, data)
     cases.assert_same_display(result.dataset, data)
     assert any("export" in problem.message for problem in result.problems)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_mulan_and_meka_are_told_the_labels_by_their_rules(tmp_path: Path, sparse: bool) -> None:
+    """Neither can be had from a registry: what their documents ask for.
+
+    Mulan: `labels` of its name space, in it a `label` with a `name` for each, which are attributes
+    of the values 0 and 1. MEKA: `-C -L` in the relation, the last L attributes being labels.
+    """
+    data = cases.small_dataset(sparse)
+    formats.write(data, tmp_path / "out.arff", resolution=cases.resolution_of(data))
+    labels = ElementTree.parse(tmp_path / "out.xml").getroot()
+    space = "{http://mulan.sourceforge.net/labels}"
+    assert labels.tag == f"{space}labels"
+    assert {one.tag for one in labels} == {f"{space}label"}
+    names = [one.attrib["name"] for one in labels]
+    assert names == list(data.label_names)
+    lines = (tmp_path / "out.arff").read_text("utf-8").splitlines()
+    assert re.fullmatch(rf"@relation '[^']*: -C -{len(names)}'", lines[0])
+    attributes = [line for line in lines if line.startswith("@attribute ")]
+    assert len(attributes) == data.n_features + data.n_labels
+    assert all(re.search(r" \{0, ?1\}$", line) for line in attributes[-len(names) :])
+    assert all(line.endswith(" numeric") for line in attributes[: -len(names)])
 
 
 @given(cases.datasets(controls=False))
