@@ -142,7 +142,7 @@ def test_bombs_are_refused_with_little_memory_and_time(tmp_path):
         make(paths[-1])
     for name, outcome in zip(QUICK, bombs.measure(paths), strict=True):
         assert outcome.result == "refused", f"{name}: {outcome}"
-        assert outcome.peak < 1024 * MB, f"{name}: {outcome}"
+        assert outcome.peak < bombs.MAX_MEMORY, f"{name}: {outcome}"
 
 
 def test_texts_of_endless_words_are_counted_with_the_rare_ones_forgotten(monkeypatch):

@@ -2,6 +2,6 @@
 
 from bombs import arff_svmlight, arrays, json_files, parquet, text_tables  # noqa: F401
 from bombs.measuring import Outcome, measure
-from bombs.registry import BOMBS, MB
+from bombs.registry import BOMBS, MAX_MEMORY, MB
 
-__all__ = ["BOMBS", "MB", "Outcome", "measure"]
+__all__ = ["BOMBS", "MAX_MEMORY", "MB", "Outcome", "measure"]

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 MB = 2**20
+MAX_MEMORY = 2 * 1024 * MB  # what reading a bomb may take
 Make = Callable[[Path], Any]
 BOMBS: dict[str, tuple[str, Make]] = {}  # by name: the file's name and what writes it
 
