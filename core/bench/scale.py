@@ -174,7 +174,12 @@ def run(
 
 
 def tables(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
-    """Return titled tables, header first."""
+    """Return titled tables, header first; sizes stand beside each other, to fit a screen."""
+    return [(title, list(map(list, zip(*rows, strict=True)))) for title, rows in _by_size(result)]
+
+
+def _by_size(result: dict[str, Any]) -> list[tuple[str, list[list[str]]]]:
+    """Return the tables with a row for every size."""
     growth = result["growth"]
     rows = [["n", *STAGES, "total", "CPU", "CPU of graph", "peak memory", "recall@10", "load"]]
     for one in growth:

@@ -3,6 +3,7 @@
 `plain_app.cli` adds those of the app; together they are the script `plain`.
 """
 
+import os
 import sys
 
 import typer
@@ -28,6 +29,8 @@ def main(reports: Reports | None = None) -> None:
 
     `reports` write the reports of a study and of compared methods; they draw, so the app has them.
     """
+    # Heard when torch is loaded: its threads, waiting busily, take 3 times as long beside others.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(obj=reports)
     except PlainError as error:

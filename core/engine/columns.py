@@ -13,8 +13,9 @@ way, what stays with the block of the same number need not move, so an epoch mov
 they are solved where they are made (`Propagator.clamped`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,14 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 import torch
+from threadpoolctl import ThreadpoolController
 
 from core.cluster.executors import Executor, Item
 from core.cluster.shared_arrays import blocks, load, remove, save
 from core.engine.graphs import LabelGraph
 from core.engine.propagation import Matrix, Propagator
 
-_PIECE = 256
-"""Rows multiplied by Q at once."""
+_PIECE, _PIECES = 256, 64
+"""Rows multiplied by Q at once, and such pieces that a thread takes at once."""
 
 _ROWS = 4096
 """Rows that are added up at once: they stay near a processor, and no further matrix is made."""
@@ -55,28 +57,55 @@ class System(NamedTuple):
         return cls(Q, shift, np.array(propagator.coefficients, np.float32))
 
 
+Run = Callable[[Callable[[int], None], Sequence[int]], None]
+"""Calls a function with every number."""
+
+
+def _one_by_one(work: Callable[[int], None], items: Sequence[int]) -> None:
+    for item in items:
+        work(item)
+
+
 class Columns:
-    """Z of one data set, solved here."""
+    """Z of one data set, solved here.
+
+    By threads of our own: those of numpy's products wait busily for each other, which beside other
+    programs takes the time many times over.
+    """
 
     def __init__(self, propagator: Propagator, label_graph: LabelGraph, Y: Any) -> None:
+        self._pools = ThreadpoolController().select(internal_api="openblas")
         self._system = System.of(propagator, label_graph)
         self._A = propagator.instance_weights
         ends = [*range(0, len(self._system.shift), _WIDTH), len(self._system.shift)]
         self._columns = list(pairwise(ends))
-        self._Y = _rotated(np.asarray(Y, np.float32), self._system.Q, self._columns)
+        with self._threads() as run:
+            self._Y = _rotated(np.asarray(Y, np.float32), self._system.Q, self._columns, run)
 
     def propagate(self, Y_hat: Matrix) -> Matrix:
         """Return Z, (n, L), not rescaled."""
         Q, shift, coefficients = self._system
-        parts = _rotated(Y_hat, Q, self._columns)
 
         def solve(at: int) -> None:
             own = slice(*self._columns[at])
             parts[at] = _clenshaw(self._A, shift[own], coefficients, self._Y[at], parts[at])
 
-        with ThreadPoolExecutor(torch.get_num_threads()) as threads:
-            list(threads.map(solve, range(len(parts))))
-        return _rotated_back(parts, Q)
+        with self._threads() as run:
+            parts = _rotated(Y_hat, Q, self._columns, run)
+            run(solve, range(len(parts)))
+            return _rotated_back(parts, Q, run)
+
+    @contextmanager
+    def _threads(self) -> Iterator[Run]:
+        with (
+            self._pools.limit(limits=1),
+            ThreadPoolExecutor(torch.get_num_threads()) as threads,
+        ):
+
+            def run(work: Callable[[int], None], items: Sequence[int]) -> None:
+                list(threads.map(work, items))
+
+            yield run
 
 
 class ColumnPropagation:
@@ -183,25 +212,42 @@ def _to_rows(item: Item) -> str:
 
 
 def _rotated(
-    rows: Matrix, Q: npt.NDArray[np.float64], columns: Sequence[Sequence[int]]
+    rows: Matrix,
+    Q: npt.NDArray[np.float64],
+    columns: Sequence[Sequence[int]],
+    run: Run = _one_by_one,
 ) -> list[Matrix]:
     """Return columns of rows times Q, in double precision, by pieces that begin where those of all
     rows do."""
     out = [np.empty((len(rows), last - first), np.float32) for first, last in columns]
-    for at in range(0, len(rows), _PIECE):
-        piece = rows[at : at + _PIECE] @ Q
-        for part, (first, last) in zip(out, columns, strict=True):
-            part[at : at + _PIECE] = piece[:, first:last]
+
+    def rotate(first_row: int) -> None:
+        for at in _pieces(first_row, len(rows)):
+            piece = rows[at] @ Q
+            for part, (first, last) in zip(out, columns, strict=True):
+                part[at] = piece[:, first:last]
+
+    run(rotate, range(0, len(rows), _PIECE * _PIECES))
     return out
 
 
-def _rotated_back(parts: list[Matrix], Q: npt.NDArray[np.float64]) -> Matrix:
+def _rotated_back(
+    parts: list[Matrix], Q: npt.NDArray[np.float64], run: Run = _one_by_one
+) -> Matrix:
     """Return rows whose columns these are, times Q', likewise."""
     out = np.empty((len(parts[0]), len(Q)), np.float32)
-    for at in range(0, len(out), _PIECE):
-        piece = np.concatenate([part[at : at + _PIECE] for part in parts], axis=1)
-        out[at : at + _PIECE] = piece @ Q.T
+
+    def rotate(first_row: int) -> None:
+        for at in _pieces(first_row, len(out)):
+            out[at] = np.concatenate([part[at] for part in parts], axis=1) @ Q.T
+
+    run(rotate, range(0, len(out), _PIECE * _PIECES))
     return out
+
+
+def _pieces(first_row: int, n: int) -> list[slice]:
+    last = min(first_row + _PIECE * _PIECES, n)
+    return [slice(at, min(at + _PIECE, n)) for at in range(first_row, last, _PIECE)]
 
 
 def _clenshaw(A: sp.csr_array, shift: Matrix, weights: Matrix, Y: Matrix, Y_hat: Matrix) -> Matrix:

@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import solve_sylvester
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from core.engine import columns
 from core.engine.balance import balance
 from core.engine.graphs import InstanceGraph, build_instance_graph, build_label_graph
 from core.engine.propagation import Propagator
@@ -256,3 +258,19 @@ def test_decisions_one_after_another_reach_the_clamped_solution(problem, alpha, 
             change = propagator.residual(Z, Y, Y_hat, np.array([i]), np.array([j]))[0]
         propagator.reclamped(Z, decided >= 0, [i], [j], [change])
         assert np.abs(Z - propagator.clamped(Y, Y_hat, decided)).max() < 2e-4
+
+
+def test_columns_are_solved_without_threads_that_wait_busily(problem, monkeypatch):
+    instances, labels, Y, Y_hat = problem
+    propagator = Propagator(instances, labels, **weights(n_steps=None))
+    solve, seen = columns._clenshaw, []
+
+    def watched(*args):
+        seen.extend(one for one in threadpool_info() if one["internal_api"] == "openblas")
+        return solve(*args)
+
+    monkeypatch.setattr(columns, "_clenshaw", watched)
+    with threadpool_limits(2):
+        Z = columns.Columns(propagator, labels, Y).propagate(Y_hat)
+    assert {one["num_threads"] for one in seen} == {1}
+    assert np.abs(Z - propagator.propagate(Y, Y_hat, rescale=False)).max() < 1e-5
