@@ -82,7 +82,7 @@ class FalseCounts:
 
     nu: Floats  # (L + 1,)
     e: float  # P(offered | not true)
-    log_likelihood: float = 0.0  # of the candidate sets, but for the product of all 1 - p
+    log_likelihood: Floats  # (n,) of each candidate set, but for the product of its 1 - p
 
     @classmethod
     def fit(
@@ -110,10 +110,10 @@ class FalseCounts:
                 nu = _with_mean(nu, min(max(mean, n_false[0]), n_false[1]))
             if np.abs(nu - before).max() < _TOLERANCE:
                 break
-        fit = float(n_empty * np.log(nu[0] + 1e-12))
+        fit = np.where(size == 0, np.log(nu[0] + 1e-12), 0.0)
         for s, sets, subsets in groups:
             weight, scale = _scaled(np.log(nu[s::-1] + 1e-12) - subsets)
-            fit += float((np.log(sets.last @ weight) + scale).sum())
+            fit[size == s] = np.log(sets.last @ weight) + scale
         return cls(np.asarray(nu), e, fit)
 
     def confidences(self, p: Floats, size: Any) -> Floats:

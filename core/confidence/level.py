@@ -20,7 +20,8 @@ flat likelihood, so e is an interval: all values whose likelihood is near the la
 (`core.confidence.offer_curve`). Where e = 0 is nearly as likely as the best, none are seen and none
 rejected.
 Otherwise e is more if whole candidate sets ask for it, because false candidates come in regular
-numbers (`core.confidence.counts`): then it is the e at which all rows together are likeliest.
+numbers (`core.confidence.counts`): then it is the e at which all rows together are likeliest, if by
+more than chance.
 
 *False candidates that follow the features* raise P(offered | x) as true ones do: no reading of
 candidates and features sees them. `share_high` admits as many as their prior

@@ -25,6 +25,12 @@ _HIDDEN = 1.5, 10.0
 _LEAST = 0.2
 """Share of a label's cells, those predicted least, whose offers bound e."""
 
+_CERTAIN = 1.96
+"""Standard errors by which candidate sets must be likelier with another e: Vuong's test, 95 %.
+Rows gain 25 to 295 in log-likelihood, 3.1 to 39 standard errors, where false candidates come in
+regular numbers (r = 3, the demo); 9 and 11, 1.8 and 1.5 standard errors, on mirflickr-5000 and on
+clean labels of yeast (a set kept apart), where the true ones do, and .011 of F1 was lost."""
+
 _COUNTED = 4
 """Steps from the best e to the most, at which whole candidate sets are looked at; and half steps
 beside the best of them. On image, birds and medical at r = 3 they lead to within .01 of e."""
@@ -123,30 +129,31 @@ class OfferCurve:
         return TrueCurve(self, a, b, tau * self.true_rate(e), 1 - tau)
 
     def counted(self, offered: Cells, Y_hat: Any, e: float, hidden: float) -> float:
-        """Return the e that whole candidate sets ask for, if it is likelier by `_ALLOWED`."""
-        fits: dict[float, float] = {}
+        """Return the e that whole candidate sets ask for, if they are surely likelier with it."""
+        fits: dict[float, Floats] = {}
         like = self.at(e, hidden)
 
         def best(tried: Any) -> float:
-            for one in sorted(set(map(float, tried)) - set(fits)):
-                beyond = _ALLOWED if one > e else 0.0
+            for one in sorted({e, *map(float, tried)} - set(fits)):
                 true = self.at(one, hidden, like)
-                fits[one] = self.rows_likelihood(offered, Y_hat, one, true) - beyond
-            return max(fits, key=lambda one: fits[one])
+                fits[one] = self.rows_likelihood(offered, Y_hat, one, true)
+            return max(fits, key=lambda one: float(fits[one].sum()))
 
         steps = np.linspace(e, self.most, _COUNTED + 1)
         at, half = best(steps), (steps[1] - steps[0]) / 2
-        return best(np.clip([at - half, at + half], e, self.most))
+        at = best(np.clip([at - half, at + half], e, self.most))
+        gain = fits[at] - fits[e]
+        return at if gain.sum() > _CERTAIN * gain.std() * np.sqrt(len(gain)) else e
 
-    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, true: "TrueCurve") -> float:
-        """Return the log-likelihood of whole candidate sets at this e and its curve."""
+    def rows_likelihood(self, offered: Cells, Y_hat: Any, e: float, true: "TrueCurve") -> Floats:
+        """Return the log-likelihood of each candidate set, (n,), at this e and its curve."""
         every = slice(None, None, max(offered.size // MAX_CELLS, 1))
         offered = offered[every]
         labels = np.broadcast_to(np.arange(self._L), offered.shape)
         p = true(self.score(np.asarray(Y_hat)[every], slice(None)), labels)
         n_false = float((self.frequency - self.true_rate(e)).sum())
         counts = FalseCounts.fit(p[offered], offered.sum(axis=1), self._L, e, (n_false, n_false))
-        return float(np.log1p(-p).sum()) + counts.log_likelihood
+        return np.asarray(np.log1p(-p).sum(axis=1) + counts.log_likelihood)
 
     def standard(self, u: Floats, labels: Any) -> Floats:
         """Return scores on the curve's own scale."""
