@@ -224,7 +224,8 @@ def as_features(
 ) -> Features:
     """Return X as float32, dense or CSR; append what is wrong with it to `problems`."""
     try:
-        X = sp.csr_array(X, dtype=np.float32) if sp.issparse(X) else np.asarray(X, np.float32)
+        dense = not sp.issparse(X)  # pandas has columns first: the same data, other roundings
+        X = np.asarray(X, np.float32, order="C") if dense else sp.csr_array(X, dtype=np.float32)
     except (TypeError, ValueError):
         problems.append(Problem("features must be numbers", "Encode text first.", fatal=True))
         return np.zeros((0, 0), np.float32)
@@ -291,7 +292,7 @@ def as_labels(
 ) -> Labels:
     """Return Y, given as 0/1, true/false or -1/1, as uint8; append what is wrong with it."""
     try:
-        Y = Y.toarray() if sp.issparse(Y) else np.asarray(Y)
+        Y = np.asarray(Y.toarray() if sp.issparse(Y) else Y, order="C")
         numbers: npt.NDArray[Any] = Y if Y.dtype.kind in "biuf" else Y.astype(np.float32)
     except (TypeError, ValueError, AttributeError):
         problems.append(Problem(f"{what} must be 0/1 values", "Encode the labels.", fatal=True))

@@ -16,6 +16,7 @@ they are solved where they are made (`Propagator.clamped`).
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,6 +58,11 @@ class System(NamedTuple):
         return cls(Q, shift, np.array(propagator.coefficients, np.float32))
 
 
+@cache
+def _numpy_threads() -> ThreadpoolController:
+    return ThreadpoolController().select(internal_api="openblas")
+
+
 Run = Callable[[Callable[[int], None], Sequence[int]], None]
 """Calls a function with every number."""
 
@@ -74,7 +80,6 @@ class Columns:
     """
 
     def __init__(self, propagator: Propagator, label_graph: LabelGraph, Y: Any) -> None:
-        self._pools = ThreadpoolController().select(internal_api="openblas")
         self._system = System.of(propagator, label_graph)
         self._A = propagator.instance_weights
         ends = [*range(0, len(self._system.shift), _WIDTH), len(self._system.shift)]
@@ -98,7 +103,7 @@ class Columns:
     @contextmanager
     def _threads(self) -> Iterator[Run]:
         with (
-            self._pools.limit(limits=1),
+            _numpy_threads().limit(limits=1),
             ThreadPoolExecutor(torch.get_num_threads()) as threads,
         ):
 

@@ -40,6 +40,18 @@ def test_same_seed_gives_the_same_bits_and_another_seed_does_not(demo):
     assert not np.array_equal(one.predictions, other.predictions)
 
 
+@pytest.mark.parametrize("preset", ["paper", "studio"])
+def test_tables_with_columns_first_as_pandas_has_them_are_the_same_data(demo, preset):
+    """The layout in memory says nothing: not of features, candidates or truth."""
+    tables = demo.features, demo.candidates, demo.truth
+    X, Y, truth = (np.asfortranarray(one) for one in tables)
+    turned = CandidateDataset(X, Y, demo.label_names, demo.ids, truth=truth)
+    assert turned.fingerprint == demo.fingerprint
+    settings = PlainConfig.preset(preset).model_dump() | {"epochs": 4}
+    (one, _), (two, _) = train(demo, **settings), train(turned, **settings)
+    assert np.array_equal(one.confidences, two.confidences)
+
+
 def test_truth_is_never_learned_from(demo):
     poisoned = replace(demo, truth=1 - demo.truth)
     (one, _), (two, _) = train(demo), train(poisoned)
@@ -74,7 +86,7 @@ def test_confidences_tell_true_from_false_candidates(preset):
     metrics = disambiguation_metrics(data.truth, data.candidates, trainer.confidences)
     assert metrics["auc"] > 0.85
     # One network has memorised its candidates, which then show nothing: all are kept.
-    assert metrics["f1"] > metrics["candidate_f1"] + (0.05 if preset == "studio" else -0.005)
+    assert metrics["f1"] > metrics["candidate_f1"] + (0.04 if preset == "studio" else -0.005)
 
 
 def test_ablations_are_settings_of_the_one_engine(demo):
