@@ -36,7 +36,7 @@ def finished_run(
     folder = workspace.runs.folder(run.id)
     graph = instance_graph or near_rows(dataset.features)
     labels = build_label_graph(dataset.candidates)
-    give_graphs(workspace, run.id, graph, labels)
+    give_graphs(folder, graph, labels)
     files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
     _write_results(folder, dataset, make_propagator(run.config, graph, labels), seed, noise)
     _write_events(workspace, run.id, dataset)

@@ -108,8 +108,12 @@ def train(
             take_decisions(space, read_in, fingerprint)
         if instances is None:
             config = config.suited_to(dataset)
-        run = space.runs.create(fingerprint, config, name or method or "")
-        results.give_graphs(space, run.id, instances, labels)
+        run = space.runs.create(
+            fingerprint,
+            config,
+            name or method or "",
+            prepare=lambda folder: results.give_graphs(folder, instances, labels),
+        )
     else:
         run = space.runs.get(resume_run)
     if background:

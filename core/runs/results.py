@@ -199,13 +199,11 @@ def _require_graphs(folder: Path, run_id: str) -> tuple[InstanceGraph, LabelGrap
 
 
 def give_graphs(
-    workspace: Workspace,
-    run_id: str,
+    folder: Path,
     instance_graph: InstanceGraph | None = None,
     label_graph: LabelGraph | None = None,
 ) -> None:
-    """Have a queued run use these graphs instead of those built from its data."""
-    folder = workspace.runs.folder(workspace.runs.get(run_id).id)
+    """Have the run of a folder use these graphs instead of those built from its data."""
     if instance_graph is not None:
         _write_instance_graph(folder, instance_graph)
     if label_graph is not None:

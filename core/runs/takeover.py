@@ -5,6 +5,7 @@ machine's run, and should that machine come back, both end with the same results
 """
 
 import shutil
+from pathlib import Path
 
 from core.errors import StoreError
 from core.runs.results import CHECKPOINT
@@ -30,11 +31,13 @@ def continue_here(workspace: Workspace, run_id: str) -> RunRow:
     source = workspace.stored.fetch(f"runs/{run.id}")
     epoch = int(files.read_arrays(source / CHECKPOINT)["epoch"])
     told = [one for one in workspace.runs.events_after(run.id) if one[0] <= epoch + 1]
-    new = workspace.runs.create(run.fingerprint, run.config, run.name)
-    folder = workspace.runs.folder(new.id)
-    for path in source.iterdir():
-        if not path.name.startswith("."):
-            with path.open("rb") as file, files.replacing(folder / path.name) as copy:
-                shutil.copyfileobj(file, copy)
-    workspace.runs.append_events(new.id, told)
-    return new
+
+    def prepare(folder: Path) -> None:
+        for path in source.iterdir():
+            if not path.name.startswith("."):
+                with path.open("rb") as file, files.replacing(folder / path.name) as copy:
+                    shutil.copyfileobj(file, copy)
+
+    return workspace.runs.create(
+        run.fingerprint, run.config, run.name, prepare=prepare, events=told
+    )

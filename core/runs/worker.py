@@ -197,9 +197,8 @@ def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
     if (lost := lost_files(workspace, run)) is not None:
         raise lost
     if run.config.method is not None:
-        name = run.config.method.name
         hint = "Train studio, or pml-md, which learns from rows that are decided."
-        raise StoreError("This method cannot go on from decisions.", name, hint)
+        raise StoreError("This method cannot go on from decisions.", run.config.method.name, hint)
     checkpoint = read_checkpoint(workspace, run) if run.state.is_ended else None
     if checkpoint is None:
         raise StoreError("This run has no results to go on from.", run.id, "Choose an ended run.")
@@ -209,15 +208,18 @@ def retrain(workspace: Workspace, run_id: str, name: str = "") -> RunRow:
     if np.array_equal(labels.weights, build_label_graph(candidates).weights):
         labels = build_label_graph(np.where(decided == 0, 0, candidates))
     config = run.config.model_copy(update={"epochs": max(1, run.config.epochs // 2)})
-    new = workspace.runs.create(run.fingerprint, config, name or f"{run.name} reviewed".strip())
-    files.write_arrays(
-        workspace.runs.folder(new.id) / "review.npz",
-        targets=np.where(np.isnan(decided), reviewer.confidences, decided),
-        theta=checkpoint["theta"],
-        run=np.array(run.id),
-    )
-    give_graphs(workspace, new.id, instances, labels)
-    return new
+
+    def prepare(folder: Path) -> None:
+        files.write_arrays(
+            folder / "review.npz",
+            targets=np.where(np.isnan(decided), reviewer.confidences, decided),
+            theta=checkpoint["theta"],
+            run=np.array(run.id),
+        )
+        give_graphs(folder, instances, labels)
+
+    name = name or f"{run.name} reviewed".strip()
+    return workspace.runs.create(run.fingerprint, config, name, prepare=prepare)
 
 
 def _train(

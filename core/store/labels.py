@@ -14,8 +14,8 @@ from sqlalchemy import Connection, select
 
 from core.errors import StoreError
 from core.store.database import Database
-from core.store.runs import require_dataset, storable
-from core.store.schema import label_changes, now
+from core.store.runs import require_dataset
+from core.store.schema import label_changes, now, storable
 
 
 class LabelChange(BaseModel):

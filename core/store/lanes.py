@@ -15,8 +15,8 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, select
 
 from core.store.database import Database
-from core.store.runs import require_dataset, storable
-from core.store.schema import leases
+from core.store.runs import require_dataset
+from core.store.schema import leases, storable
 
 LEASE_SECONDS = 300.0
 ANSWERED_SECONDS = 24 * 3600.0

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from sqlalchemy import Connection, select, update
 
 from core.engine.config import PlainConfig
-from core.errors import ClaimLost, PlainError, RunEndedError, RunNotFound
-from core.store.schema import runs
+from core.errors import ClaimLost, PlainError, RunEndedError, RunNotFound, StoreError
+from core.store.schema import now, runs
 
 Command = Literal["pause", "resume", "stop"]
 
@@ -85,6 +85,20 @@ def update_row(connection: Connection, run_id: str, **values: Any) -> None:
     connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
 
 
+def start_row(connection: Connection, run_id: str, **values: Any) -> RunRow:
+    """Have a process take a run: it is running now, under the next number of its claims."""
+    started = sa.func.coalesce(runs.c.started, now())
+    taken = {"state": RunState.RUNNING, "claim": runs.c.claim + 1}
+    update_row(connection, run_id, started=started, **taken, **values)
+    return get_row(connection, run_id)
+
+
+def answer_for_queued(connection: Connection, run: RunRow, command: Command) -> None:
+    if command != "stop":
+        raise StoreError("This run waits in the queue.", run.id, f"It cannot {command} yet.")
+    update_row(connection, run.id, state=RunState.STOPPED, ended=now())
+
+
 def not_found(run_id: str, begin_so: list[str]) -> PlainError:
     if len(begin_so) > 1:
         detail = f"{len(begin_so)} runs begin with {run_id!r}: {', '.join(begin_so[:5])}."
@@ -96,3 +110,7 @@ def has_ended(run: RunRow) -> RunEndedError:
     return RunEndedError(
         "This run has ended.", f"Run {run.id} is {run.state} and cannot change.", "Start a new one."
     )
+
+
+def not_begun(run: RunRow) -> StoreError:
+    return StoreError("This run has not begun.", f"Run {run.id} is {run.state}.", "Claim it first.")

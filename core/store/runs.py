@@ -17,10 +17,9 @@ All methods may be called from many threads and processes. Except for `get`, ids
 
 import shutil
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
-from secrets import choice
 from typing import Any, TypeAlias
 
 import sqlalchemy as sa
@@ -40,15 +39,17 @@ from core.store.run_rows import (
     Command,
     RunRow,
     RunState,
+    answer_for_queued,
     get_row,
     has_ended,
+    not_begun,
     not_found,
     read_row,
+    start_row,
     update_row,
 )
-from core.store.schema import datasets, now, runs
+from core.store.schema import datasets, new_id, now, runs, storable
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: sorts, has no look-alikes
 _ANSWERED_BY: dict[RunState, Command] = {RunState.PAUSED: "pause", RunState.RUNNING: "resume"}
 _PROCESS = ("pid", "pid_started", "heartbeat")
 
@@ -64,24 +65,37 @@ class RunStore:
         self._made = dict[str, Path]()  # folders that were asked for
 
     def create(
-        self, fingerprint: str, config: PlainConfig, name: str = "", note: str = ""
+        self,
+        fingerprint: str,
+        config: PlainConfig,
+        name: str = "",
+        *,
+        prepare: Callable[[Path], object] | None = None,
+        events: Iterable[tuple[int, Event]] = (),
     ) -> RunRow:
-        """Queue a run on a data set whose files are here."""
+        """Queue a run on a data set whose files are here.
+
+        `prepare` writes into its folder what the run begins with, and `events` are those it begins
+        after: all of it is there before any process can take the run.
+        """
         run_id = new_id()
         row = {
             "id": run_id,
             "fingerprint": fingerprint,
             "name": storable(name),
-            "note": storable(note),
+            "note": "",
             "state": RunState.QUEUED,
             "config": config.model_dump_json(),
             "created": now(),
             "epoch": 0,
             "machine": self._machines.here,
         }
+        if prepare is not None:
+            self._prepare_folder(run_id, prepare)
         with self._database.write() as connection:
             require_dataset(connection, fingerprint, self._machines)
             connection.execute(sa.insert(runs).values(row))
+            run_events.append(connection, run_id, events)
             return get_row(connection, run_id)
 
     def get(self, run_id: str) -> RunRow:
@@ -147,7 +161,7 @@ class RunStore:
             run_id = connection.scalar(waiting.order_by(runs.c.created, runs.c.id).limit(1))
             if run_id is None:
                 return None
-            return _start(connection, run_id, pid=pid, pid_started=pid_started)
+            return start_row(connection, run_id, pid=pid, pid_started=pid_started)
 
     def hand_over(self, run: RunRow, pid: int, pid_started: float) -> bool:
         """Name the process that was launched for a run; false where it claimed the run already."""
@@ -182,7 +196,7 @@ class RunStore:
             if run.state is RunState.QUEUED and full:
                 return None
             process = {"pid": pid, "pid_started": pid_started, "heartbeat": time.time()}
-            return _start(connection, run_id, error=None, **process)
+            return start_row(connection, run_id, error=None, **process)
 
     def requeue(self, run: RunRow) -> bool:
         """Put a run whose process is gone back into the queue.
@@ -214,7 +228,7 @@ class RunStore:
         with self._database.write() as connection:
             run = get_row(connection, run_id, claim)
             if run.state not in ACTIVE:
-                raise has_ended(run) if run.state.is_ended else _unclaimed(run)
+                raise has_ended(run) if run.state.is_ended else not_begun(run)
             update_row(connection, run_id, state=state, command=answered)
 
     def set_reason(self, run_id: str, reason: str, claim: int) -> None:
@@ -242,7 +256,7 @@ class RunStore:
             if run.state.is_ended:
                 raise has_ended(run)
             if run.state is RunState.QUEUED:
-                _answer_for_queued(connection, run, command)
+                answer_for_queued(connection, run, command)
             elif run.command != "stop":
                 update_row(connection, run_id, command=command)
 
@@ -339,6 +353,16 @@ class RunStore:
         with self._database.write() as connection:
             connection.execute(sa.delete(runs).where(runs.c.id == run_id))
 
+    def _prepare_folder(self, run_id: str, prepare: Callable[[Path], object]) -> None:
+        folder = self._folder / "runs" / run_id
+        with disk_errors(folder):
+            make_private_folder(folder)
+        try:
+            prepare(folder)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
     def _own_row(self, connection: Connection, run_id: str) -> RunRow:
         """Return a run whose files are here; refuse another machine's."""
         run = get_row(connection, run_id)
@@ -369,32 +393,3 @@ def require_dataset(
         raise DatasetNotFound(title, f"Fingerprint {fingerprint}.", "Load it first.")
     if machines and row.machine != machines.here and not machines.has_data(fingerprint):
         raise machines.elsewhere(f"Data {row.name}", row.machine, f"datasets/{fingerprint}")
-
-
-def storable(text: str) -> str:
-    """Return free text as every database takes it: without NUL and half surrogate pairs."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
-
-
-def new_id() -> str:
-    """Nine characters of time in milliseconds, four random ones: sorts by age, fits any path."""
-    stamp = time.time_ns() // 1_000_000
-    digits = "".join(_ALPHABET[stamp >> shift & 31] for shift in range(40, -1, -5))
-    return digits + "".join(choice(_ALPHABET) for _ in range(4))
-
-
-def _start(connection: Connection, run_id: str, **values: Any) -> RunRow:
-    started = sa.func.coalesce(runs.c.started, now())
-    taken = {"state": RunState.RUNNING, "claim": runs.c.claim + 1}
-    update_row(connection, run_id, started=started, **taken, **values)
-    return get_row(connection, run_id)
-
-
-def _answer_for_queued(connection: Connection, run: RunRow, command: Command) -> None:
-    if command != "stop":
-        raise StoreError("This run waits in the queue.", run.id, f"It cannot {command} yet.")
-    update_row(connection, run.id, state=RunState.STOPPED, ended=now())
-
-
-def _unclaimed(run: RunRow) -> StoreError:
-    return StoreError("This run has not begun.", f"Run {run.id} is {run.state}.", "Claim it first.")

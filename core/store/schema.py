@@ -7,6 +7,8 @@ fit appends a function there, and keeps a database of the old version among the 
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from secrets import choice
+from time import time_ns
 
 import sqlalchemy as sa
 from sqlalchemy import CheckConstraint, Column, Connection, ForeignKey, Index, Table
@@ -15,6 +17,8 @@ from core.errors import StoreError
 from core.failpoints import failpoint
 
 metadata = sa.MetaData()
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: sorts, has no look-alikes
 
 Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
@@ -248,6 +252,18 @@ def now() -> str:
 def stamp(moment: datetime) -> str:
     """Return a moment in UTC as text that sorts."""
     return moment.isoformat(timespec="microseconds")
+
+
+def storable(text: str) -> str:
+    """Return free text as every database takes it: without NUL and half surrogate pairs."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def new_id() -> str:
+    """Nine characters of time in milliseconds, four random ones: sorts by age, fits any path."""
+    stamp = time_ns() // 1_000_000
+    digits = "".join(_ALPHABET[stamp >> shift & 31] for shift in range(40, -1, -5))
+    return digits + "".join(choice(_ALPHABET) for _ in range(4))
 
 
 def _not_ours(detail: str) -> StoreError:

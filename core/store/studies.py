@@ -11,8 +11,8 @@ from core.errors import RunNotFound
 from core.store.database import Database
 from core.store.files import disk_errors
 from core.store.permissions import make_private_folder
-from core.store.runs import new_id, require_dataset, storable
-from core.store.schema import now, studies
+from core.store.runs import require_dataset
+from core.store.schema import new_id, now, storable, studies
 
 
 class StudyRow(BaseModel):

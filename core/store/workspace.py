@@ -51,8 +51,8 @@ from core.store.lanes import LaneStore
 from core.store.machines import Machines
 from core.store.object_storage import ObjectStorage
 from core.store.permissions import make_private_folder, restrict_permissions
-from core.store.runs import RunStore, require_dataset, storable
-from core.store.schema import datasets, now
+from core.store.runs import RunStore, require_dataset
+from core.store.schema import datasets, now, storable
 from core.store.stored_files import StoredFiles
 from core.store.studies import StudyStore
 

@@ -231,7 +231,7 @@ def test_given_graphs_are_used(workspace, demo):
 
     run = queue(workspace, demo, epochs=1)
     graph = build_instance_graph(np.random.default_rng(0).random((demo.n_instances, 3)), k=3)
-    give_graphs(workspace, run.id, instance_graph=graph)
+    give_graphs(workspace.runs.folder(run.id), instance_graph=graph)
     worker.run_training(workspace, run.id)
     used, _ = load_graphs(workspace, run.id)
     assert (used.affinity != graph.affinity).nnz == 0

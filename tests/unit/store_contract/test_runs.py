@@ -19,10 +19,28 @@ ME = (1, 1.0)  # a process that launches
 class TestRuns:
     def test_a_new_run_waits_with_its_settings(self, runs, data):
         config = PlainConfig(alpha=0.25, hidden=(8, 9), n_steps=None)
-        run = runs.create(data, config, "first", "a note")
+        run = runs.create(data, config, "first")
         assert runs.get(run.id) == run
-        assert (run.config, run.name, run.note) == (config, "first", "a note")
+        assert (run.config, run.name, run.note) == (config, "first", "")
         assert (run.state, run.epoch, run.started, run.deleted) == ("queued", 0, None, None)
+
+    def test_nobody_takes_a_run_before_it_has_what_it_begins_with(self, runs, data):
+        def prepare(folder):
+            assert runs.claim_next(5, *ME) is None
+            (folder / "review.npz").write_bytes(b"targets")
+
+        run = runs.create(data, PlainConfig(), prepare=prepare, events=[(0, epoch_event(1))])
+        assert (runs.folder(run.id) / "review.npz").read_bytes() == b"targets"
+        assert (runs.get(run.id).epoch, runs.last_seq(run.id)) == (1, 0)
+
+    def test_a_run_that_cannot_be_prepared_is_not_there(self, runs, data, folder):
+        def prepare(_):
+            raise StoreError("The disk is full.")
+
+        with pytest.raises(StoreError, match="full"):
+            runs.create(data, PlainConfig(), prepare=prepare)
+        assert not runs.list()
+        assert not list((folder / "runs").iterdir())
 
     def test_ids_sort_by_age_and_fit_paths_and_addresses(self, runs, data):
         ids = []
