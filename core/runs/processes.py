@@ -62,6 +62,7 @@ class Standby:
         self._workspace: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._since = 0.0
+        self._lock = threading.Lock()  # a server has many threads
 
     def open(self, workspace: Path) -> None:
         """Have a process ready for a workspace from now on; not if PLAIN_STANDBY is 0."""
@@ -71,18 +72,20 @@ class Standby:
 
     def renew(self) -> None:
         """Start another process where the last one was given a run, or has ended."""
-        if self._workspace is None or self._is_ready():
-            return
-        command = ("stand-by", "--workspace", str(self._workspace))
-        self._process = start(*command, log=Path(os.devnull), stdin=subprocess.PIPE)
-        self._since = monotonic()
+        with self._lock:
+            if self._workspace is None or self._is_ready():
+                return
+            command = ("stand-by", "--workspace", str(self._workspace))
+            self._process = start(*command, log=Path(os.devnull), stdin=subprocess.PIPE)
+            self._since = monotonic()
 
     def give(self, workspace: Path, run_id: str) -> "subprocess.Popen[bytes] | None":
         """Return the process that works on a run from now on, none if none is ready."""
-        process = self._process if workspace == self._workspace and self._is_ready() else None
-        if process is None or process.stdin is None:
-            return None
-        self._process = None
+        with self._lock:
+            process = self._process if workspace == self._workspace and self._is_ready() else None
+            if process is None or process.stdin is None:
+                return None
+            self._process = None
         try:
             with process.stdin as pipe:
                 pipe.write(run_id.encode())

@@ -236,11 +236,10 @@ def _train(
 
     torch.set_num_threads(background.n_threads())
     folder = workspace.runs.folder(run.id)
-    record = Recorder(workspace, run)
-    trainer = PlainTrainer(run.config, folder=folder)
-    instances, labels = read_graphs(folder)
-    start = _start_values(workspace, run, dataset)
-    with record:
+    with Recorder(workspace, run) as record:
+        trainer = PlainTrainer(run.config, folder=folder)
+        instances, labels = read_graphs(folder)
+        start = _start_values(workspace, run, dataset)
         events = trainer.epochs(
             dataset,
             instance_graph=instances,

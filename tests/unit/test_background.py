@@ -4,6 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from io import BytesIO
+from threading import Barrier, BrokenBarrierError
 from time import sleep
 
 import psutil
@@ -50,6 +54,32 @@ def test_processes_that_ended_leave_the_table_of_processes(tmp_path):
     last = start()
     assert not psutil.pid_exists(first.pid)
     last.wait()
+
+
+class Ready:
+    """A process that stands by; whoever is about to write to it waits a moment for another."""
+
+    def __init__(self) -> None:
+        self._both, self._pipe = Barrier(2), BytesIO()
+
+    def poll(self) -> None:
+        return None
+
+    @property
+    def stdin(self) -> BytesIO:
+        with suppress(BrokenBarrierError):  # nobody came
+            self._both.wait(0.2)
+        return self._pipe
+
+
+def test_a_process_that_stands_by_is_given_to_one_of_two_who_ask_at_once(tmp_path, monkeypatch):
+    standby, ready = background.Standby(), Ready()
+    monkeypatch.setattr(background, "start", lambda *_, **__: ready)
+    monkeypatch.delenv("PLAIN_STANDBY", raising=False)
+    standby.open(tmp_path)
+    with ThreadPoolExecutor(2) as threads:
+        given = list(threads.map(lambda run: standby.give(tmp_path, run), ("one", "two")))
+    assert sorted(given, key=lambda one: one is None) == [ready, None]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc")

@@ -10,7 +10,7 @@ from core.cli import app
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
 from core.engine.trainer import PlainTrainer
-from core.errors import ConfigError, DatasetError, PlainError, StoreError
+from core.errors import ConfigError, DatasetError, PlainError, RunNotFound, StoreError
 from core.methods import METHODS, NEEDS_VERIFIED, make_method
 from core.methods.choice import method_config, method_form, other_methods
 from core.review.load import load_reviewer
@@ -141,6 +141,16 @@ def test_a_methods_run_is_reviewed_but_not_gone_on_from(tmp_path, demo):
     assert reviewer.confidences.shape == demo.candidates.shape
     with pytest.raises(StoreError, match="cannot go on from decisions"):
         worker.retrain(space, run.id)
+
+
+def test_a_consensus_of_runs_that_are_gone_has_failed_and_says_why(tmp_path, demo):
+    space = Workspace(tmp_path)
+    config = method_config("consensus", {"runs": "0000000000001 0000000000002"})
+    run = space.runs.create(space.add_dataset(demo, "demo"), config)
+    with pytest.raises(RunNotFound):
+        worker.run_training(space, run.id)
+    failed = space.runs.get(run.id)
+    assert (failed.state, "no such run" in failed.error) == ("failed", True)
 
 
 def test_pml_md_learns_from_rows_that_are_decided(tmp_path, demo):
