@@ -132,6 +132,23 @@ def write_json(path: Path, value: Any) -> None:
         file.write(json.dumps(value).encode())
 
 
+def write_once(path: Path, content: bytes) -> None:
+    """Write a small file, unless another process was first: its file stays."""
+    made = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
+    try:
+        with replacing(made) as file:
+            file.write(content)
+        with disk_errors(path):
+            try:
+                os.link(made, path)  # unlike a rename, never over what is there
+            except FileExistsError:
+                pass
+            except OSError:  # a disk without links
+                os.replace(made, path)
+    finally:
+        made.unlink(missing_ok=True)
+
+
 def read_json(path: Path) -> Any:
     """Read what `write_json` wrote."""
     with _damage_errors(path):

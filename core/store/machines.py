@@ -6,7 +6,7 @@ several: what counts is whether it is here, and the name says where it was loade
 storage (`core.store.stored_files`) others open what was uploaded.
 """
 
-import os
+import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -99,14 +99,5 @@ def _names(connection: Connection) -> dict[str, str]:
 def _identity(path: Path) -> str:
     """Return the id of a workspace's folder, made once by whoever opens it first."""
     if not path.exists():
-        made = path.with_name(f".{path.name}.{uuid4().hex[:8]}.tmp")
-        files.write_json(made, {"id": uuid4().hex})
-        with files.disk_errors(path):
-            try:
-                os.link(made, path)  # unlike a rename, never over what another process made
-            except FileExistsError:
-                pass
-            except OSError:  # a disk without links
-                os.replace(made, path)
-            made.unlink(missing_ok=True)
+        files.write_once(path, json.dumps({"id": uuid4().hex}).encode())
     return str(files.read_json(path)["id"])

@@ -236,7 +236,15 @@ def _adding(send: Any, cookie: str, is_wanted: Any = lambda headers: True) -> An
 
 def _is_own(scope: Any) -> bool:
     origin = header(scope, b"origin")
-    return not origin or urlsplit(origin).netloc == header(scope, b"host")
+    return not origin or is_same_site(origin, header(scope, b"host"))
+
+
+def is_same_site(origin: str, host: str) -> bool:
+    """Whether a page of this origin is of this host; not if the origin is no address at all."""
+    try:
+        return urlsplit(origin).netloc == host
+    except ValueError:
+        return False
 
 
 async def _password_in(receive: Any) -> str:

@@ -7,6 +7,7 @@ operator named.
 """
 
 import base64
+import errno
 import json
 import os
 import re
@@ -141,8 +142,8 @@ def serve(
     background.return_memory()
     background.standby.open(folder)
     start_uploads(folder)
-    shown = host if host in LOOPBACK or host not in ANY else "127.0.0.1"
-    url = f"http://{shown}:{port}/{_query(data, folder)}"
+    shown = "127.0.0.1" if host in ANY else host
+    url = f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/{_query(data, folder)}"
     print(f"PLAIN Studio is at {url}  (Ctrl-C ends it; runs go on)", flush=True)
     if browser:
         threading.Thread(target=_open_browser, args=(url, shown, port), daemon=True).start()
@@ -211,9 +212,12 @@ def _is_free(port: int, host: str) -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except socket.gaierror as error:
-            raise PlainError("This machine has no such address.", f"--host {host}") from error
-        except OSError:
+        except OSError as error:
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                raise PlainError("This machine has no such address.", f"--host {host}") from error
+            if error.errno == errno.EACCES:
+                hint = "Leave --port out, or give one above 1023."
+                raise PlainError("This port may not be used.", f"Port {port}.", hint) from error
             return False
     return True
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from core.errors import PlainError, StoreError
-from plain_app.server.access import BROWSER
+from plain_app.server.access import BROWSER, is_same_site
 
 MAX_BYTES = 256 * 1024
 SAVING, ASKING = ("decisions", "token"), ("questions", "progress", "preview", "picture")
@@ -128,7 +128,7 @@ def _check_sender(request: Request) -> None:
     allowed = config.get_option("server.allowedHosts") or []
     if allowed and urlsplit(f"//{host}").hostname not in allowed:
         raise RefusedError(403, "This host is not served.")
-    if urlsplit(request.headers.get("origin", "")).netloc != host:
+    if not is_same_site(request.headers.get("origin", ""), host):
         raise RefusedError(403, "This page is of another site.")
     if request.headers.get("content-type", "").partition(";")[0] != "application/json":
         raise RefusedError(415, "JSON is expected.")

@@ -12,14 +12,13 @@ import binascii
 import hashlib
 import hmac
 import json
-import os
 import secrets
 from pathlib import Path
 from time import time
 from typing import NamedTuple
 
 from core.errors import PlainError
-from core.store.permissions import open_private
+from core.store.files import write_once
 from plain_app.services.workspace import workspace
 
 KEY_FILE = "secret.key"
@@ -101,13 +100,5 @@ def _signature(body: str) -> str:
 def _key(folder: Path) -> bytes:
     path = folder / KEY_FILE
     if not path.exists():
-        temporary = folder / f".{KEY_FILE}.{secrets.token_hex(4)}.tmp"
-        with open_private(temporary) as file:
-            file.write(secrets.token_bytes(32))
-        try:
-            os.link(temporary, path)  # never replaces the key of a server that was faster
-        except FileExistsError:
-            pass
-        finally:
-            temporary.unlink()
+        write_once(path, secrets.token_bytes(32))
     return path.read_bytes()

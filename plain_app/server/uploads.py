@@ -26,7 +26,7 @@ def _upload_for_ever(space: Workspace) -> None:
         try:
             space.share_all(verify=not is_verified)
             is_verified, told = True, ""
-        except StoreError as error:
+        except (StoreError, OSError) as error:  # also of a run that was removed meanwhile
             if str(error) != told:  # once, not every minute
                 print(error, file=sys.stderr, flush=True)
             told = str(error)

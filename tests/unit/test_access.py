@@ -304,7 +304,9 @@ def test_the_form_of_another_site_is_refused(file):
     assert log_in(gate, SECRET, origin="http://plain.example", host="plain.example")[0] == 303
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1", "null"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://127.0.0.1:1", "null", "http://["]
+)
 def test_pages_of_other_sites_open_no_websocket(origin):
     async def inside(scope, receive, send):
         await send({"type": "websocket.accept", "code": 0})

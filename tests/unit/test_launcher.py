@@ -1,6 +1,7 @@
 """The launcher's promises: this machine only, safe settings, a free port, clear refusals."""
 
 import asyncio
+import errno
 import json
 import os
 import socket
@@ -39,6 +40,33 @@ def test_a_taken_port_is_refused_when_asked_for_and_avoided_when_not(monkeypatch
             launcher.find_port(port)
         monkeypatch.setattr(launcher, "DEFAULT_PORT", port)
         assert launcher.find_port(None) != port
+
+
+def test_an_address_of_another_machine_is_no_taken_port():
+    for host in ("203.0.113.1", "no-such-host.invalid"):
+        with pytest.raises(PlainError, match="no such address"):
+            launcher.find_port(8000, host)
+
+
+def test_a_port_that_needs_more_rights_is_no_taken_port(monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    with pytest.raises(PlainError, match="may not be used"):
+        launcher.find_port(80)
+
+
+def test_the_address_of_an_ipv6_host_stands_in_brackets(monkeypatch, tmp_path, capsys):
+    write_password(tmp_path / "password", "correct horse battery")
+    for name in ("_run", "start_uploads"):
+        monkeypatch.setattr(launcher, name, lambda *_: None)
+    monkeypatch.setattr(launcher, "find_port", lambda port, host: 8501)
+    monkeypatch.setattr(launcher.background, "return_memory", lambda: None)
+    monkeypatch.setenv("PLAIN_STANDBY", "0")
+    guard = {"password_file": tmp_path / "password", "browser": False}
+    launcher.serve(tmp_path, host="::1", **guard)
+    assert "http://[::1]:8501/ " in capsys.readouterr().out
 
 
 def test_the_server_is_pinned_to_safe_settings():

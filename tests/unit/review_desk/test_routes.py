@@ -20,6 +20,7 @@ from plain_app.services import desk, review
     [
         ({"origin": "http://evil.example"}, 403),
         ({"origin": ""}, 403),
+        ({"origin": "http://["}, 403),
         ({"x-plain-token": "forged.0"}, 403),
         ({"x-plain-token": ""}, 403),
         ({"content-type": "text/plain"}, 415),

@@ -1,6 +1,7 @@
 """Tokens of the review desk: whose they are, how long they last, how they are renewed."""
 
 import base64
+import errno
 import json
 
 import pytest
@@ -22,6 +23,16 @@ def test_a_token_outlives_the_server_but_not_the_workspace(space, claims, tmp_pa
     monkeypatch.setenv("PLAIN_WORKSPACE", str(tmp_path / "other"))
     with pytest.raises(PlainError, match="another workspace"):
         tokens.check(token)
+
+
+def test_a_workspace_on_a_disk_without_links_has_a_key_too(space, claims, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    assert tokens.check(tokens.issue(claims)) == claims
+    assert (space.folder / tokens.KEY_FILE).stat().st_mode & 0o077 == 0
+    assert not list(space.folder.glob(".*.tmp"))
 
 
 def later(monkeypatch, seconds: float) -> None:
