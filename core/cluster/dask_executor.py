@@ -75,8 +75,13 @@ class DaskExecutor:
         while True:
             if between is not None:
                 between()
-            with self._telling(), suppress(TimeoutError):
-                found: tuple[str, Any] = future.result(timeout=_LOOK_SECONDS)
+            with self._telling():
+                try:
+                    found: tuple[str, Any] = future.result(timeout=_LOOK_SECONDS)
+                except TimeoutError:
+                    if not future.done():
+                        continue
+                    found = future.result()  # or it raises the task's own
                 return found
 
     def _require_workers(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import numpy as np
 import optuna
 from optuna.trial import TrialState
 
@@ -115,6 +116,8 @@ def _run(
         if watch.is_stopped:
             return _put_back(study, trial.number, trial.params, "the study was stopped")
         outcome = judge.at_the_end(trainer)
+        if np.isnan(outcome.value):  # Optuna would call it failed, and the budget never be spent
+            raise ConfigError("There is nothing to judge by.", "All cells tuned on are alike.")
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     except (ConfigError, TrainingError) as error:  # settings that do not work are a result too

@@ -136,6 +136,22 @@ def test_waiting_for_tasks_can_be_stopped_and_the_cluster_is_used_again(here, tm
         assert list(executor.map(slow_square, items, "squares")) == [0, 1, 4, 9]
 
 
+def run_out_of_time(item):
+    raise TimeoutError(f"the disk of {item['value']} does not answer")
+
+
+def test_a_task_that_runs_out_of_time_itself_is_told_and_not_awaited_for_ever(here, tmp_path):
+    looks = []
+
+    def between():
+        looks.append(None)
+        assert len(looks) < 100
+
+    with open_executor(here, tmp_path) as executor:
+        with pytest.raises(TimeoutError, match="does not answer"):
+            list(executor.map(run_out_of_time, [{"value": 1}], "waiting", between))
+
+
 def test_many_workers_are_counted_not_named():
     few = Progress("networks", 3, 5, {"tcp://a:1": 1, "tcp://b:1": 2})
     assert few.sentence.endswith("tcp://a:1 1, tcp://b:1 2")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from dataclasses import replace
 from time import monotonic, sleep
 
 import numpy as np
@@ -13,7 +14,7 @@ from core import tuning
 from core.engine.config import PlainConfig
 from core.errors import ConfigError, PlainError
 from core.store import Decision, Workspace
-from core.tuning import studies
+from core.tuning import search, studies
 from core.tuning.objectives import Judge, read_verdicts, split
 from core.tuning.search import work
 from core.tuning.space import Parameter, StudySettings
@@ -73,6 +74,23 @@ def settle(space, study_id: str, until, seconds: float = 60) -> tuning.Study:
 def test_a_study_that_cannot_be_is_refused(values, says):
     with pytest.raises(ConfigError, match=says):
         StudySettings(**values)
+
+
+def test_a_study_that_can_judge_nothing_ends_and_says_why(space, demo, monkeypatch):
+    fingerprint = space.add_dataset(replace(demo, truth=demo.candidates), "all candidates are true")
+    row = tuning.create_study(space, fingerprint, StudySettings(base=FAST, n_trials=2, prune=False))
+    trained, run = [], search._run
+
+    def count(*given):
+        trained.append(given)
+        assert len(trained) <= 2
+        run(*given)
+
+    monkeypatch.setattr(search, "_run", count)
+    search.work(space, row.id)
+    study = tuning.read_study(space, row.id)
+    assert (study.status, study.best) == ("finished", None)
+    assert ["nothing to judge by" in trial.note for trial in study.trials] == [True, True]
 
 
 def test_the_papers_grid_and_the_own_settings_come_first():
