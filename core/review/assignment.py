@@ -14,6 +14,7 @@ import numpy as np
 
 from core.review.agreement import may_repeat
 from core.review.queue import REPEAT, STATES, Question
+from core.review.resolve import located
 from core.review.session import Query, Results, ReviewState
 from core.store import Decision, DecisionsNow, Workspace
 from core.store.schema import stamp
@@ -208,7 +209,7 @@ class Assignment:
             if row is None or name in self.held or len(questions) == limit:
                 continue
             made = decisions.history(self.fingerprint, name)
-            labels = dict.fromkeys(dataset.label_of[one.label] for one in made)
+            labels = dict.fromkeys(at for _, at, _ in located(dataset, made))
             questions.append(Question(row, list(labels), 0.0, "second opinion", False))
         return questions
 

@@ -25,13 +25,20 @@ def data_of(workspace: "Workspace", result: "ReadResult") -> str | None:
 
 
 def take_decisions(workspace: "Workspace", result: "ReadResult", fingerprint: str) -> Taken:
-    """Store the decisions that a file brought; read again, nothing is stored twice."""
+    """Store the decisions that a file brought; read again, nothing is stored twice.
+
+    The file may call a label as it is called now: what is stored calls it as the data does.
+    """
     dataset = workspace.load_dataset(fingerprint)
     stored = workspace.decisions.by_annotator(fingerprint)
     said = {(who, one.instance_id, one.label): one.verdict for who in stored for one in stored[who]}
-    names = {*dataset.label_names, *workspace.labels.names(fingerprint, dataset.label_names)}
+    names = workspace.labels.names(fingerprint, dataset.label_names)
+    label_of = dict(zip(reversed(names), reversed(dataset.label_names), strict=True))
+    label_of |= {name: name for name in dataset.label_names}
     about = [
-        one for one in result.decisions if one.instance_id in dataset.row_of and one.label in names
+        one._replace(label=label_of[one.label])
+        for one in result.decisions
+        if one.instance_id in dataset.row_of and one.label in label_of
     ]
     new = [
         Decision(fingerprint=fingerprint, **one._asdict())

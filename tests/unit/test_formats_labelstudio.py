@@ -17,6 +17,7 @@ from core import formats
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError, ExportError
 from core.formats.readers import labelstudio
+from core.formats.shared.mapping import ReadDecision
 from core.review import resolve
 from core.store import Decision, Workspace
 from core.store.returned import take_decisions
@@ -272,6 +273,20 @@ def test_what_was_decided_here_is_not_somebody_elses_there(demo, tmp_path: Path)
     space.add_dataset(demo, "demo")
     space.decisions.add(made)
     assert take_decisions(space, back, demo.fingerprint) == (0, 1, 0)
+
+
+def test_a_decision_on_a_label_that_was_renamed_is_known_as_the_data_calls_it(
+    demo, tmp_path: Path
+) -> None:
+    space = Workspace(tmp_path / "space")
+    space.add_dataset(demo, "demo")
+    label = demo.label_names[int(np.flatnonzero(demo.candidates[0])[0])]
+    space.labels.rename(demo.fingerprint, demo.label_names, label, "nought", "anna")
+    read = ReadDecision(demo.ids[0], "nought", "keep", "anna", "2026-01-01T00:00:00+00:00", "u1")
+    back = formats.ReadResult(demo, (), None, "labelstudio", decisions=(read,))
+    assert take_decisions(space, back, demo.fingerprint) == (1, 0, 0)
+    assert take_decisions(space, back, demo.fingerprint) == (0, 1, 0)
+    assert [one.label for one in space.decisions.latest(demo.fingerprint)] == [label]
 
 
 def test_predictions_given_by_number_are_told(tmp_path: Path) -> None:
