@@ -1,5 +1,6 @@
 """What Compare asks: runs and trials of one data set as equals. Never loads torch or faiss."""
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from plain_app.services.workspace import list_runs, workspace
 
 MAX_COMPARED = 12
 CUT = 0.5
+
+
+class NoResultsError(LookupError):
+    """A trial has not finished, or did on another machine."""
 
 
 class Subject(NamedTuple):
@@ -90,14 +95,15 @@ def trial_titles(keys: list[str], fingerprint: str) -> dict[str, str]:
 
 
 def subject(key: str) -> Subject | None:
-    """Return one run or trial; none when it has no results here."""
-    return (
-        _trial(str(workspace().folder), key) if "." in key else _run(str(workspace().folder), key)
-    )
+    """Return one run or trial; none when it has no results here, or not yet."""
+    folder = str(workspace().folder)
+    with suppress(NoResultsError):
+        return _trial(folder, key) if "." in key else _run(folder, key)
+    return None
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _run(folder: str, key: str) -> Subject | None:
+def _run(folder: str, key: str) -> Subject:
     results = explore.explored(key)
     epochs = runs.events(key).epochs
     curves: dict[str, Curve] = {
@@ -111,13 +117,13 @@ def _run(folder: str, key: str) -> Subject | None:
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)
-def _trial(folder: str, key: str) -> Subject | None:
+def _trial(folder: str, key: str) -> Subject:
     study_id, _, number = key.partition(".")
     study = studies.read(study_id)
     trial = next((one for one in study.finished if one.number == int(number)), None)
     cells = tuning.trial_confidences(workspace(), study_id, int(number))
     if trial is None or cells is None:
-        return None
+        raise NoResultsError  # unlike none, not kept: it may have some soon
     title = f"{studies.title(study.row)} trial {number}"
     return Subject(key, title, studies.config_of(study, trial), cells, {"value": trial.curve})
 

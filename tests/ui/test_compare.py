@@ -12,6 +12,7 @@ from core.engine.config import PlainConfig
 from core.store import files
 from core.tuning import StudySettings
 from core.tuning.search import work
+from plain_app.services import compare
 
 
 @pytest.fixture(autouse=True)
@@ -79,6 +80,15 @@ def test_trials_come_by_the_address(stage, open_app, small_demo):
     assert not app.exception
     assert app.session_state["compare.of"] == [f"{row.id}.0", f"{row.id}.2"]
     assert set(table_with(app, "setting")["setting"]) == {"alpha", "beta", "eta"}
+
+
+def test_a_trial_that_was_looked_for_too_early_is_found_when_it_has_finished(stage, small_demo):
+    fingerprint = stage.space.add_dataset(small_demo, "demo")
+    settings = StudySettings(base=PlainConfig(epochs=1, device="cpu"), n_trials=1)
+    row = tuning.create_study(stage.space, fingerprint, settings, "try")
+    assert compare.subject(f"{row.id}.0") is None
+    work(stage.space, row.id)
+    assert compare.subject(f"{row.id}.0") is not None
 
 
 def test_an_address_with_runs_that_are_gone_opens_without_them(two, open_app):
