@@ -48,3 +48,10 @@ def test_the_two_commands_are_in_the_readme(command):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
         assert "://" in target or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_of_the_program_that_are_named_are_there(page):
+    named = r"`((?:core|plain_app|tests|docs)/[\w./-]+\.\w+)`"
+    for path in re.findall(named, page.read_text(encoding="utf-8")):
+        assert (ROOT / path).exists(), path

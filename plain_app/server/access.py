@@ -48,7 +48,7 @@ def is_oidc_configured(folders: tuple[Path, ...] | None = None) -> bool:
             continue
         if all(stated.get(name) for name in _OIDC):
             if find_spec("authlib") is None:
-                hint = 'Install it: pip install "streamlit[auth]"'
+                hint = 'Install it: pip install "plain-studio[login]"'
                 raise PlainError("Logging in with OpenID Connect needs Authlib.", "", hint)
             return True
     return False
