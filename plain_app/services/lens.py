@@ -157,14 +157,17 @@ def neighbors_status(run_id: str) -> Literal["there", "working", "failed", "give
     """Have more neighbours searched unless that was done; tell how it stands."""
     space = workspace()
     folder = space.runs.folder(run_id)
-    if (folder / "neighbors.npz").exists():
+    made = folder / "neighbors.npz"
+    if made.exists():
         return "there"
     if explore.explored(run_id).instance_graph.search == "given":
         return "given"
     if folder not in _searches:
         command = ("keep-neighbors", run_id, "--workspace", str(space.folder))
         _searches[folder] = background.start(*command, log=folder / "neighbors.log")
-    return "working" if _searches[folder].poll() is None else "failed"
+    if _searches[folder].poll() is None:
+        return "working"
+    return "there" if made.exists() else "failed"  # it may have ended just now
 
 
 def lens_data(run_id: str) -> LensData:

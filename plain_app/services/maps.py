@@ -76,14 +76,17 @@ def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
     One process at a time: who looks at another run asks again until it is that one's turn.
     """
     folder = workspace().runs.folder(run_id)
-    if (folder / "layout_umap.npy").exists():
+    made = folder / "layout_umap.npy"
+    if made.exists():
         return "there"
     if folder not in _layouts:
         if any(other.poll() is None for other in _layouts.values()):
             return "working"
         command = ("lay-out", run_id, "--workspace", str(workspace().folder))
         _layouts[folder] = background.start(*command, log=folder / "layout.log")
-    return "working" if _layouts[folder].poll() is None else "failed"
+    if _layouts[folder].poll() is None:
+        return "working"
+    return "there" if made.exists() else "failed"  # it may have ended just now
 
 
 def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None) -> PackedMap:

@@ -185,6 +185,19 @@ def test_maps_of_other_runs_wait_for_the_one_that_is_being_made(ready, no_child,
     own.wait()
 
 
+def test_a_map_whose_process_has_just_ended_did_not_fail(ready, no_child, monkeypatch):
+    workspace, run_id = ready
+    folder = workspace.runs.folder(run_id)
+
+    class Ending:
+        def poll(self):
+            files.write_array(folder / "layout_umap.npy", np.zeros((1, 2), np.float32))
+            return 0
+
+    monkeypatch.setattr(maps, "_layouts", {folder: Ending()})
+    assert no_child(run_id) == "there"
+
+
 def test_every_colouring_draws(ready):
     app = open_view()
     # The demo has neither columns of its own nor votes.
