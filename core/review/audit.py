@@ -30,6 +30,9 @@ PRIOR_STRENGTH = 2.0
 
 N_DRAWS = 2000
 
+CERTAINTY = 0.95
+"""Of the intervals of what is still false, and of the precision that is guaranteed."""
+
 
 @dataclass(frozen=True, eq=False)
 class RemainingFalse:
@@ -50,7 +53,7 @@ class AutoResolve:
     """What may be accepted (or rejected) unseen, or how many random cells are missing.
 
     `cut` is none when it was refused; then `n_needed` more cells must be audited, and all of them
-    turn out right. `bound` is the precision that holds with the asked certainty.
+    turn out right. `bound` is the precision that holds with `CERTAINTY`.
     """
 
     verdict: Literal["keep", "reject"]
@@ -141,8 +144,8 @@ def audit(reviewer: Reviewer, threshold: Threshold | None = None) -> Audit:
     )
 
 
-def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> RemainingFalse:
-    """Estimate the false candidates that would be exported now, with intervals of this level.
+def remaining_false(reviewer: Reviewer) -> RemainingFalse:
+    """Estimate the false candidates that would be exported now, with intervals of 95 %.
 
     In each label's bins of confidence the audited cells give a rate. The bin's rate over all
     labels, itself begun from the confidences, counts as a few cells more, so that a label without
@@ -150,7 +153,7 @@ def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> R
     """
     undecided = reviewer.offered & np.isnan(reviewer.decided)
     audited = reviewer.trusted & reviewer.sampled
-    n_labels, rng = reviewer.dataset.n_labels, np.random.default_rng(seed)
+    n_labels, rng = reviewer.dataset.n_labels, np.random.default_rng(0)
     draws = np.zeros((N_DRAWS, n_labels))
     mean, n_kept, n_audited = (np.zeros(n_labels) for _ in range(3))
     for low, high in zip(STRATA, (*STRATA[1:], np.inf), strict=True):
@@ -166,7 +169,7 @@ def remaining_false(reviewer: Reviewer, level: float = 0.95, seed: int = 0) -> R
         mean += count * a / (a + b)
         n_kept += count
         n_audited += seen
-    ends = [(1 - level) / 2, (1 + level) / 2]
+    ends = [(1 - CERTAINTY) / 2, (1 + CERTAINTY) / 2]
     low_, high_ = np.quantile(draws, ends, axis=0)
     total_low, total_high = np.quantile(draws.sum(axis=1), ends)
     return RemainingFalse(
@@ -201,7 +204,6 @@ def auto_resolve(
     reviewer: Reviewer,
     precision: float = 0.95,
     verdict: Literal["keep", "reject"] = "keep",
-    certainty: float = 0.95,
 ) -> AutoResolve:
     """Return the most undecided cells that get this verdict at this precision, guaranteed.
 
@@ -210,20 +212,20 @@ def auto_resolve(
     Only audited cells that form a random sample of all candidates count: those of `audit_order` up
     to the first that nobody answered.
     """
-    if not 0 < precision < 1 or not 0 < certainty < 1:
-        raise ConfigError("Precision and certainty lie between 0 and 1.", f"Got {precision}.")
+    if not 0 < precision < 1:
+        raise ConfigError("A precision lies between 0 and 1.", f"Got {precision}.")
     toward = reviewer.confidences if verdict == "keep" else 1 - reviewer.confidences
     rows, labels = _audited(reviewer, reviewer.trusted & ~reviewer.suspected)
     right = reviewer.decided[rows, labels] == (verdict == "keep")
     sure = toward[rows, labels].astype(np.float64)
     order = np.argsort(-sure, kind="stable")
     sure, right = sure[order], right[order]
-    fewest = ceil(log(1 - certainty) / log(precision))
+    fewest = ceil(log(1 - CERTAINTY) / log(precision))
     best: tuple[int, float, int] | None = None
     count = fewest
     while count <= len(sure) and sure[count - 1] >= 0.5:
         wrong = int((~right[:count]).sum())
-        bound = _lower_bound(count, wrong, certainty)
+        bound = _lower_bound(count, wrong)
         if bound < precision:
             break
         best = (count, bound, wrong)
@@ -233,8 +235,8 @@ def auto_resolve(
         likely = int((sure >= 0.5).sum())
         count = min(fewest, likely)
         wrong = int((~right[:count]).sum())
-        needed = _fewest_with(wrong, precision, certainty) - count
-        bound = _lower_bound(count, wrong, certainty)
+        needed = _fewest_with(wrong, precision) - count
+        bound = _lower_bound(count, wrong)
         nothing = np.empty(0, np.int64)
         return AutoResolve(
             verdict, precision, None, bound, count, wrong, max(needed, 1), nothing, nothing
@@ -256,21 +258,21 @@ def _audited(reviewer: Reviewer, trusted: npt.NDArray[np.bool_]) -> tuple[Rows, 
     return rows, labels
 
 
-def _lower_bound(count: int, wrong: int, certainty: float) -> float:
-    """Return the Clopper-Pearson bound: with this certainty the share of right ones is larger."""
+def _lower_bound(count: int, wrong: int) -> float:
+    """Return the Clopper-Pearson bound: with `CERTAINTY` the share of right ones is larger."""
     if count == 0 or wrong == count:
         return 0.0
-    return float(betaincinv(count - wrong, wrong + 1, 1 - certainty))
+    return float(betaincinv(count - wrong, wrong + 1, 1 - CERTAINTY))
 
 
-def _fewest_with(wrong: int, precision: float, certainty: float) -> int:
+def _fewest_with(wrong: int, precision: float) -> int:
     """Return how many cells, so many of them wrong, are enough for the bound."""
     low, high = wrong, 64
-    while _lower_bound(high, wrong, certainty) < precision:
+    while _lower_bound(high, wrong) < precision:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        enough = _lower_bound(middle, wrong, certainty) >= precision
+        enough = _lower_bound(middle, wrong) >= precision
         low, high = (low, middle) if enough else (middle, high)
     return high
 

@@ -120,10 +120,10 @@ def _read_display(path: Path) -> "pd.DataFrame":
         raise files.damaged(path, str(error)) from error
 
 
-def read_dataset(folder: Path, fingerprint: str, mmap: bool, verify: bool) -> CandidateDataset:
+def read_dataset(folder: Path, fingerprint: str, verify: bool) -> CandidateDataset:
     """Read a data set; with `verify`, refuse one whose bytes have another fingerprint."""
     try:
-        dataset = _parse_folder(folder, mmap)
+        dataset = _parse_folder(folder)
     except (DatasetError, KeyError, TypeError, ValueError) as error:
         raise files.damaged(folder, str(error)) from error
     if verify and dataset.fingerprint != fingerprint:
@@ -133,13 +133,13 @@ def read_dataset(folder: Path, fingerprint: str, mmap: bool, verify: bool) -> Ca
     return dataset
 
 
-def _parse_folder(folder: Path, mmap: bool) -> CandidateDataset:
+def _parse_folder(folder: Path) -> CandidateDataset:
     meta = files.read_json(folder / "meta.json")
     n, d, n_labels = meta["shape"]
     truth, display = folder / "truth.npy", folder / "display.parquet"
     votes = folder / "votes.npz"
     return CandidateDataset(
-        _read_features(folder, (n, d), mmap),
+        _read_features(folder, (n, d)),
         _checked(folder / "candidates.npy", (n, n_labels), np.uint8),
         label_names=meta["label_names"],
         ids=meta["ids"],
@@ -155,9 +155,9 @@ def _read_votes(path: Path, shape: tuple[int, int]) -> Votes:
     return Votes.from_arrays(files.read_arrays(path), shape)
 
 
-def _read_features(folder: Path, shape: tuple[int, int], mmap: bool) -> Features:
+def _read_features(folder: Path, shape: tuple[int, int]) -> Features:
     if not (folder / "features.npz").exists():
-        return _checked(folder / "features.npy", shape, np.float32, mmap=mmap)
+        return _checked(folder / "features.npy", shape, np.float32, mmap=True)
     parts = files.read_arrays(folder / "features.npz")
     return sp.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
 

@@ -95,7 +95,7 @@ class Workspace:
         for name in ("datasets", "backups", "exports", "cache/datasets", "cache/runs"):
             files.remove_leftovers(self.folder / name, older_than=24 * 3600)
         self._recover_exports()
-        self._loaded = WeakValueDictionary[tuple[str, bool, int], CandidateDataset]()
+        self._loaded = WeakValueDictionary[tuple[str, int], CandidateDataset]()
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
         self.stored = StoredFiles(self.database, self.folder, ObjectStorage.from_environment())
         self.machines = Machines(self.database, self.folder, self.stored)
@@ -192,9 +192,7 @@ class Workspace:
         owners.append("selections")
         return sum(self.stored.upload(one, verify=verify) for one in owners)
 
-    def load_dataset(
-        self, fingerprint: str, *, mmap: bool = True, verify: bool = False
-    ) -> CandidateDataset:
+    def load_dataset(self, fingerprint: str, *, verify: bool = False) -> CandidateDataset:
         """Read a data set; dense features stay on the disk and are mapped into memory.
 
         Shapes and types are always checked, every byte when `verify` is set. While somebody has
@@ -205,10 +203,10 @@ class Workspace:
         if (lost := self.lost_data(fingerprint)) is not None:
             raise lost
         folder = self._dataset_folder(fingerprint, fetch=True)
-        key = (fingerprint, mmap, folder.stat().st_mtime_ns)  # of the last file put there
+        key = (fingerprint, folder.stat().st_mtime_ns)  # of the last file put there
         found = None if verify else self._loaded.get(key)
         if found is None:
-            found = self._loaded[key] = read_dataset(folder, fingerprint, mmap, verify)
+            found = self._loaded[key] = read_dataset(folder, fingerprint, verify)
         return found
 
     def lost_data(self, fingerprint: str) -> StoreError | None:
@@ -272,7 +270,7 @@ class Workspace:
 
 def _is_whole(folder: Path, fingerprint: str) -> bool:
     try:
-        read_dataset(folder, fingerprint, mmap=True, verify=True)
+        read_dataset(folder, fingerprint, verify=True)
     except PlainError:
         return False
     return True

@@ -43,6 +43,9 @@ GRACE_SECONDS = 120
 GOOD_SHARE, MIN_GOOD = 0.25, 5
 """Good are the best quarter of the finished trials, and at least so many."""
 
+AGREED = 0.9
+"""Share of the good trials that must be on one side of a cell for it to be robust."""
+
 SCHEMA = "plain_studies"
 """Where Optuna's tables are in PostgreSQL: one of them has the name of one of ours."""
 
@@ -193,10 +196,10 @@ def kept_shares(workspace: Workspace, study_id: str) -> npt.NDArray[np.float32]:
     return np.asarray(kept / len(found), np.float32)
 
 
-def robustness(workspace: Workspace, study_id: str, agree: float = 0.9) -> npt.NDArray[np.int8]:
+def robustness(workspace: Workspace, study_id: str) -> npt.NDArray[np.int8]:
     """Return for every cell, n x L, whether the good trials of a study agree on it.
 
-    `ROBUST_TRUE` and `ROBUST_FALSE` where at least the share `agree` of them is on that side,
+    `ROBUST_TRUE` and `ROBUST_FALSE` where at least the share `AGREED` of them is on that side,
     `DEPENDS` (on a setting) between, `NOT_OFFERED` where there is no candidate; all `NOT_OFFERED`
     before any trial has finished.
     """
@@ -206,7 +209,7 @@ def robustness(workspace: Workspace, study_id: str, agree: float = 0.9) -> npt.N
     codes = np.full(candidates.shape, NOT_OFFERED, np.int8)
     if len(shares):
         sides = np.select(
-            [shares >= agree, shares <= 1 - agree], [ROBUST_TRUE, ROBUST_FALSE], DEPENDS
+            [shares >= AGREED, shares <= 1 - AGREED], [ROBUST_TRUE, ROBUST_FALSE], DEPENDS
         )
         codes[np.nonzero(candidates)] = sides
     return codes

@@ -224,7 +224,7 @@ def store_votes(dataset: CandidateDataset, upload: IO[bytes]) -> str:
     return store(made, f"{staged.name} on {dataset.fingerprint[:6]}")
 
 
-def synthesise(dataset: CandidateDataset, kind: str, r: int, seed: int = 0) -> CandidateDataset:
+def synthesise(dataset: CandidateDataset, kind: str, r: int) -> CandidateDataset:
     """Return the data with r false labels per instance, even or alike, added to its true ones.
 
     Without truth, the labels as given are taken for it.
@@ -232,9 +232,9 @@ def synthesise(dataset: CandidateDataset, kind: str, r: int, seed: int = 0) -> C
     truth = dataset.candidates if dataset.truth is None else dataset.truth
     if kind == "confusable":
         alike = resemblance(dataset.features, truth)
-        candidates = confusable_candidates(truth, alike, seed, low=r, high=r)
+        candidates = confusable_candidates(truth, alike, low=r, high=r)
     else:
-        candidates = uniform_candidates(truth, r, seed)
+        candidates = uniform_candidates(truth, r)
     return CandidateDataset(
         dataset.features,
         candidates,

@@ -77,11 +77,11 @@ def test_an_unanswered_draw_ends_the_random_sample():
 
 
 def test_the_bound_is_that_of_clopper_and_pearson():
-    bound = _lower_bound(80, 2, 0.95)
+    bound = _lower_bound(80, 2)
     assert binom.sf(77, 80, bound) == pytest.approx(0.05, abs=1e-9)
-    assert _fewest_with(0, 0.95, 0.95) == 59
-    assert _lower_bound(_fewest_with(3, 0.98, 0.95), 3, 0.95) >= 0.98
-    assert _lower_bound(_fewest_with(3, 0.98, 0.95) - 1, 3, 0.95) < 0.98
+    assert _fewest_with(0, 0.95) == 59
+    assert _lower_bound(_fewest_with(3, 0.98), 3) >= 0.98
+    assert _lower_bound(_fewest_with(3, 0.98) - 1, 3) < 0.98
 
 
 def test_the_remaining_false_candidates_are_within_the_interval():

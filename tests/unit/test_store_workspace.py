@@ -37,17 +37,16 @@ def full_data(**changes) -> CandidateDataset:
     return small_data(**{**given, **changes})
 
 
-@pytest.mark.parametrize("mmap", [True, False])
-def test_a_data_set_comes_back_as_it_was(workspace, mmap):
+def test_a_data_set_comes_back_as_it_was(workspace):
     data = full_data()
     fingerprint = workspace.add_dataset(data, "mine")
-    found = workspace.load_dataset(fingerprint, mmap=mmap, verify=True)
+    found = workspace.load_dataset(fingerprint, verify=True)
     for name in ("features", "candidates", "truth"):
         np.testing.assert_array_equal(getattr(found, name), getattr(data, name))
     for name in ("label_names", "ids", "feature_names", "fingerprint"):
         assert getattr(found, name) == getattr(data, name)
     pd.testing.assert_frame_equal(found.display, data.display)
-    assert isinstance(mapped(found.features), np.memmap) == mmap
+    assert isinstance(mapped(found.features), np.memmap)
 
 
 def mapped(array):
