@@ -146,6 +146,7 @@ def _range(text: str) -> Any:
 def _follow(space: Any, study_id: str, workers: int | None) -> None:
     """Let child processes work on the study and show how it goes; Ctrl-C stops it."""
     from core import tuning
+    from core.runs.processes import end_of_log
 
     halt = threading.Event()
     before = signal.signal(signal.SIGINT, lambda *_: halt.set())
@@ -168,9 +169,9 @@ def _follow(space: Any, study_id: str, workers: int | None) -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     if study.status == "interrupted":
-        words = (space.studies.folder(study_id) / "worker.log").read_text(errors="replace")
+        words = end_of_log(space.studies.folder(study_id) / "worker.log", 2000)
         hint = f"Go on with: plain tune --resume {study_id}"
-        raise PlainError("The search lost its processes.", words[-2000:], hint)
+        raise PlainError("The search lost its processes.", words, hint)
 
 
 def _facts(study: Any) -> str:

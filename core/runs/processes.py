@@ -112,6 +112,11 @@ def await_run() -> str | None:
         return None
 
 
+def end_of_log(path: Path, limit: int) -> str:
+    """Return the last characters that processes added to a log; nothing where there is none."""
+    return path.read_text("utf-8", "replace")[-limit:] if path.exists() else ""
+
+
 def log_to(path: Path) -> None:
     """Add all further words of this process to a log."""
     with open_private(path, "ab") as words:

@@ -52,6 +52,9 @@ HEARTBEAT_SECONDS = 1.0
 SILENT_SECONDS = 30.0
 """After how long without a sign of life a run on another machine counts as interrupted."""
 
+START_SECONDS = 20.0
+"""How long a launched process is waited for until it reports."""
+
 _children: list[subprocess.Popen[bytes]] = []
 
 
@@ -111,7 +114,7 @@ def launch(workspace: Workspace, run_id: str) -> None:
     start_queued(workspace)
 
 
-def await_start(workspace: Workspace, run_id: str, seconds: float = 20.0) -> RunRow:
+def await_start(workspace: Workspace, run_id: str) -> RunRow:
     """Return a launched run once its process has reported, or at once while it is queued.
 
     Raises
@@ -119,15 +122,14 @@ def await_start(workspace: Workspace, run_id: str, seconds: float = 20.0) -> Run
     StoreError
         The process ended before it could begin; the last it printed is told.
     """
-    give_up = monotonic() + seconds
+    give_up = monotonic() + START_SECONDS
     while True:
         run = workspace.runs.get(run_id)
         is_starting = run.state is RunState.RUNNING and run.heartbeat is None
         if not is_starting or monotonic() > give_up:
             return run
         if is_interrupted(workspace, run):
-            log = log_of(workspace, run.id)
-            words = log.read_text("utf-8", "replace")[-2000:] if log.exists() else ""
+            words = background.end_of_log(log_of(workspace, run.id), 2000)
             hint = f"Try again with: plain resume {run.id}"
             raise StoreError("The run did not start: its process ended.", words.strip(), hint)
         sleep(POLL_SECONDS / 4)

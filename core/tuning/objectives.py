@@ -59,6 +59,12 @@ class Verdicts:
     labels: Rows
     kept: npt.NDArray[np.bool_]
 
+    def cells(self, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Return 1 for what was kept, 0 for what was rejected, NaN elsewhere, (n, L)."""
+        found = np.full(shape, np.nan)
+        found[self.rows, self.labels] = self.kept
+        return found
+
 
 def available(workspace: Workspace, fingerprint: str) -> list[ObjectiveName]:
     """Return what trials on this data can be judged by, the most trustworthy first."""
@@ -95,8 +101,7 @@ def explain(objective: ObjectiveName, workspace: Workspace, fingerprint: str) ->
 
 def read_verdicts(workspace: Workspace, dataset: CandidateDataset) -> Verdicts:
     """Return the current decisions on candidate cells; unsure ones do not count."""
-    row = {name: i for i, name in enumerate(dataset.ids)}
-    column = {name: j for j, name in enumerate(dataset.label_names)}
+    row, column = dataset.row_of, dataset.label_of
     cells = [
         (row[one.instance_id], column[one.label], one.verdict == "keep")
         for one in workspace.decisions.latest(dataset.fingerprint)

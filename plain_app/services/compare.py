@@ -202,10 +202,7 @@ def _judged(folder: str, fingerprint: str, keys: tuple[str, ...], count: int) ->
     known = {}
     if dataset.truth is not None:
         known["truth"] = np.asarray(dataset.truth, np.float64)
-    decided = np.full(dataset.candidates.shape, np.nan)
-    verdicts = read_verdicts(workspace(), dataset)
-    decided[verdicts.rows, verdicts.labels] = verdicts.kept
-    known["decisions"] = decided
+    known["decisions"] = read_verdicts(workspace(), dataset).cells(dataset.candidates.shape)
     for by, values in known.items():
         found = judge(stacked, cells.rows, values[cells.rows, cells.columns])
         if found is not None:

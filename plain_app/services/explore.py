@@ -18,6 +18,7 @@ import streamlit as st
 from core.engine.graphs import LabelGraph, build_label_graph
 from core.engine.propagation import Evidence
 from core.errors import PlainError
+from core.review.resolve import located
 from core.runs.results import CHECKPOINT, RunResults, load_results, lost_files
 from core.runs.worker import is_interrupted
 from core.store import RunRow, RunState
@@ -198,12 +199,8 @@ def _explored(folder: str, run_id: str, version: str) -> Explored:
 
 def current_verdicts(results: Explored) -> dict[tuple[int, int], str]:
     """Return what was decided, by (row, label)."""
-    column = {name: at for at, name in enumerate(results.dataset.label_names)}
-    return {
-        (results.row_of[one.instance_id], column[one.label]): one.verdict
-        for one in workspace().decisions.latest(results.run.fingerprint)
-        if one.instance_id in results.row_of and one.label in column
-    }
+    latest = workspace().decisions.latest(results.run.fingerprint)
+    return {(i, j): one.verdict for i, j, one in located(results.dataset, latest)}
 
 
 def verdicts_on(results: Explored, row: int) -> dict[str, str]:
@@ -211,9 +208,8 @@ def verdicts_on(results: Explored, row: int) -> dict[str, str]:
     stored = workspace().decisions.history(results.run.fingerprint, results.dataset.ids[row])
     if not stored:
         return {}
-    column = dict(enumerate(results.dataset.label_names))
-    found = current_verdicts(results).items()
-    return {column[label]: verdict for (at, label), verdict in found if at == row}
+    names, found = results.dataset.label_names, current_verdicts(results).items()
+    return {names[label]: verdict for (at, label), verdict in found if at == row}
 
 
 def evidence(results: Explored, row: int, label: int) -> EvidencePoints:

@@ -8,6 +8,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from core.store import RunRow, files
+from core.tuning.objectives import read_verdicts
 from plain_app.charts import evolution as charts
 from plain_app.charts.evolution import CellStatistics, EvolutionPoints, UnstablePoints
 from plain_app.charts.instance_map import inside_polygon, pack_colours, pack_places
@@ -76,12 +77,9 @@ def reliability(run: RunRow) -> tuple[ReliabilityPoints, str]:
         said = np.asarray(runs.history(run.id)[-1], np.float32)
     if truth is not None:
         return reliability_points(said, truth), "truth"
-    row, column = ({name: at for at, name in enumerate(part)} for part in (cells.ids, cells.labels))
-    verdicts = np.full((len(row), len(column)), np.nan)
-    for one in workspace().decisions.latest(run.fingerprint):
-        if one.verdict in ("keep", "reject") and one.instance_id in row and one.label in column:
-            verdicts[row[one.instance_id], column[one.label]] = one.verdict == "keep"
-    return reliability_points(said, verdicts[cells.rows, cells.columns]), "decisions"
+    dataset = data.load(run.fingerprint)
+    decided = read_verdicts(workspace(), dataset).cells(dataset.candidates.shape)
+    return reliability_points(said, decided[cells.rows, cells.columns]), "decisions"
 
 
 def _recent(run: RunRow) -> int:

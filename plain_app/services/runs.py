@@ -304,8 +304,7 @@ def _cells(folder: str, fingerprint: str) -> Cells:
 
 def worker_log(run_id: str, limit: int = 4000) -> str:
     """Return the end of what the run's process printed."""
-    path = worker.log_of(workspace(), run_id)
-    return path.read_text("utf-8", "replace")[-limit:] if path.exists() else ""
+    return background.end_of_log(worker.log_of(workspace(), run_id), limit)
 
 
 def is_held(run: RunRow) -> bool:

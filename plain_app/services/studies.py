@@ -11,6 +11,7 @@ import streamlit as st
 
 from core import tuning
 from core.engine.config import PlainConfig
+from core.runs.processes import end_of_log
 from core.store import StudyRow
 from core.tuning import Study, StudySettings, Trial
 from core.tuning.space import ObjectiveName
@@ -125,8 +126,7 @@ def open_run(study: Study, trial: Trial) -> str:
 
 def worker_log(study_id: str, limit: int = 3000) -> str:
     """Return the end of what the study's processes printed."""
-    path = workspace().studies.folder(study_id) / "worker.log"
-    return path.read_text("utf-8", "replace")[-limit:] if path.exists() else ""
+    return end_of_log(workspace().studies.folder(study_id) / "worker.log", limit)
 
 
 def report(study_id: str) -> bytes:
