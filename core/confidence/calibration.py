@@ -27,8 +27,8 @@ _SPREAD_ROUNDS, _NEWTON_STEPS, _FIRST_STEPS = 20, 3, 15
 _NO_CHANGE, _SCALE = np.array([1.0, 0.0]), np.array([0.2, 0.4])
 """Of slope and common intercept: the middle and the scale of their priors."""
 
-_SHARED_SD, _LABEL_SD = np.array([0.5, 1.0]), 0.2
-"""What is not known before any decision: spread of these two, and of the label intercepts."""
+_LABEL_SD = 0.2
+"""Spread of the label intercepts before any decision."""
 
 _APPARENT, _NO_SPREAD = 2.0, 1e-12
 """Standard deviations beyond chance at which labels differ; their spread while they do not."""
@@ -39,12 +39,9 @@ _CHOSEN_WEIGHT = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What each candidate's chance is, and each label's share of true candidates."""
+    """What each candidate's chance is."""
 
     confidences: npt.NDArray[np.float32]  # (n, L), 0 outside the candidates
-    base_rates: Floats  # (L,) P(true | candidate)
-    base_rate_low: Floats  # (L,) 95 % interval
-    base_rate_high: Floats
     probabilities: npt.NDArray[np.float32]  # (n, L) before candidates are kept at even odds
     kept: npt.NDArray[np.bool_]  # (n, L) candidates that are not to be rejected
 
@@ -108,7 +105,7 @@ def calibrate(
     level: Level | None = None,
     told: Told | None = None,
 ) -> Calibration:
-    """Return the probability of every candidate and the base rate of every label.
+    """Return the probability of every candidate.
 
     Parameters
     ----------
@@ -140,7 +137,7 @@ def calibrate(
     confidences[offered], before[offered] = held(p, kept), p
     keeps = np.zeros(offered.shape, bool)
     keeps[offered] = kept
-    return Calibration(confidences, *fit.base_rates(x, labels), before, keeps)
+    return Calibration(confidences, before, keeps)
 
 
 def _answers(offered: Any, decided: Any, sampled: Any) -> tuple[Any, Floats, Floats]:
@@ -195,7 +192,8 @@ class _Decisions:
     def curvature(
         self, shared: Floats, intercepts: Floats, precision: Floats, spread: float
     ) -> tuple[Floats, Floats, Floats]:
-        """Return the shared covariance, pull and own variance of the intercepts (_Regression)."""
+        """Return the covariance of the shared two, how intercepts follow them (2, L), and the
+        variance of an intercept once they are known (L,)."""
         p = self._predict(shared, intercepts)
         w, design, n_labels = self.weights * p * (1 - p), self._design, len(intercepts)
         own = 1 / (np.bincount(self.labels, w, n_labels) + 1 / spread)
@@ -236,32 +234,20 @@ def _cauchy_precision(shared: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Regression:
-    """logit P = slope x + common + intercept of the label, as a normal posterior (Laplace).
+    """logit P = slope x + common + intercept of the label.
 
     The curvature is an arrow: dense in slope and common, diagonal in the label intercepts.
     """
 
     shared: Floats  # slope, common
     intercepts: Floats  # (L,)
-    shared_covariance: Floats  # (2, 2)
-    pull: Floats  # (2, L): how intercepts follow the shared two
-    own_variance: Floats  # (L,) of an intercept once the shared two are known
-
-    @classmethod
-    def prior(cls, n_labels: int) -> Self:
-        nothing, spread = np.zeros(n_labels), np.full(n_labels, _LABEL_SD**2)
-        return cls(_NO_CHANGE, nothing, np.diag(_SHARED_SD**2), np.zeros((2, n_labels)), spread)
 
     @classmethod
     def fit(cls, n_labels: int, decisions: _Decisions) -> Self:
-        """Return the posterior after decisions.
-
-        Its estimates are held back by the priors; its uncertainty is that of wide normal ones, so
-        intervals do not narrow because of what was held back.
-        """
-        if not len(decisions.labels):
-            return cls.prior(n_labels)
+        """Return the likeliest after decisions, held back by the priors."""
         shared, intercepts, spread = _NO_CHANGE, np.zeros(n_labels), _NO_SPREAD
+        if not len(decisions.labels):
+            return cls(shared, intercepts)
         for _ in range(_FIRST_STEPS):
             shared, intercepts = decisions.step(shared, intercepts, spread)
         if decisions.beyond_chance(shared, n_labels) > _APPARENT:
@@ -275,24 +261,8 @@ class _Regression:
                 variance = own + np.einsum("al,ab,bl->l", pull, covariance, pull)
                 squares = (intercepts**2 + variance)[seen].sum()
                 spread = float(squares + 2 * _LABEL_SD**2) / (len(seen) + 2)
-        wide = 1 / _SHARED_SD**2, max(spread, _LABEL_SD**2)
-        return cls(shared, intercepts, *decisions.curvature(shared, intercepts, *wide))
+        return cls(shared, intercepts)
 
     def predict(self, x: Floats, labels: Any) -> Floats:
         slope, common = self.shared
         return np.asarray(expit(max(slope, 0.05) * x + common + self.intercepts[labels]))
-
-    def base_rates(self, x: Floats, labels: Any) -> tuple[Floats, Floats, Floats]:
-        """Return the mean confidence of every label's candidates and its 95 % interval."""
-        n_labels = len(self.intercepts)
-        count = np.maximum(np.bincount(labels, minlength=n_labels), 1)
-        p = self.predict(x, labels)
-        rate, by_slope, by_level = (
-            np.bincount(labels, w, n_labels) / count for w in (p, p * (1 - p) * x, p * (1 - p))
-        )
-        by_shared = np.stack([by_slope, by_level]) + by_level * self.pull
-        variance = by_level**2 * self.own_variance
-        variance += np.einsum("al,ab,bl->l", by_shared, self.shared_covariance, by_shared)
-        # On the logit scale, so that the interval stays within (0, 1).
-        width = 1.96 * np.sqrt(variance) / np.maximum(rate * (1 - rate), 1e-6)
-        return rate, expit(logit(rate) - width), expit(logit(rate) + width)

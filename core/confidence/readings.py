@@ -189,14 +189,6 @@ class Readings:
         some[:, tells, _LIKELY] = self.weights[:, tells, _LIKELY]
         return replace(self, weights=some / some.sum()).mean(chance, order)[0]
 
-    def interval(self, mass: float = 0.9) -> tuple[float, float]:
-        """Return the share of false candidates, from and to, that so much of the weight allows."""
-        order = np.argsort(self.shares, axis=None)
-        share, weight = self.shares.ravel()[order], np.cumsum(self.weights.ravel()[order])
-        tail = (1 - mass) / 2
-        low, high = np.searchsorted(weight, [tail, 1 - tail])
-        return float(share[low]), float(share[min(high, len(share) - 1)])
-
 
 def _alike(x: Floats, n_shapes: int) -> list[Callable[[Any], Floats]]:
     """Return the odds of just resembling a true one, by shift, at every sharpness and floor."""

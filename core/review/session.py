@@ -106,10 +106,6 @@ class ReviewState(Generic[Results]):
         n = sum((dataset.ids[i], dataset.label_names[j]) in now.latest for i, j in cells)
         return n, len(cells)
 
-    def recent(self, annotator: str, limit: int = 500) -> list[Decision]:
-        """Return one person's decisions that hold, the newest first."""
-        return recent_decisions(self.now, annotator, limit)
-
 
 class Query(NamedTuple):
     """Which questions, in which order; labels by their place."""
