@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -293,18 +294,14 @@ def _checked_affinity(A: sp.csr_array) -> sp.csr_array:
 
 def _read_edges(path: Path, names: Sequence[str], what: str) -> sp.csr_array:
     """Read (source, target, weight) from CSV, or a sparse matrix or such columns from NPZ."""
-    if path.suffix == ".npz":
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                columns = {name: arrays[name] for name in arrays.files}
-        except (OSError, ValueError) as error:
-            unreadable = f"the {what} graph cannot be read: {error}"
-            raise DatasetError(
-                [Problem(unreadable, "Give an NPZ of plain arrays.", True)]
-            ) from None
-        return _npz_edges(columns, names, what)
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        rows = [row for row in csv.reader(file) if row]
+    try:
+        rows = _read_arrays(path) if path.suffix == ".npz" else _read_rows(path)
+    except (OSError, ValueError, TypeError, EOFError, csv.Error, BadZipFile) as error:
+        unreadable = f"the {what} graph cannot be read: {error}"
+        fix = "Give a CSV of source, target, weight, or an NPZ of plain arrays."
+        raise DatasetError([Problem(unreadable, fix, True)]) from None
+    if isinstance(rows, dict):
+        return _npz_edges(rows, names, what)
     if rows and [cell.strip().lower() for cell in rows[0][:2]] == ["source", "target"]:
         rows = rows[1:]
     place = {name: at for at, name in enumerate(names)}
@@ -319,6 +316,16 @@ def _read_edges(path: Path, names: Sequence[str], what: str) -> sp.csr_array:
         raise DatasetError(problems[:20])
     source, target, weight = np.array(edges, dtype=np.float64).reshape(-1, 3).T
     return _sparse(source.astype(int), target.astype(int), weight, len(names))
+
+
+def _read_arrays(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def _read_rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return [row for row in csv.reader(file) if row]
 
 
 def _npz_edges(columns: Mapping[str, Any], names: Sequence[str], what: str) -> sp.csr_array:

@@ -196,6 +196,23 @@ def test_user_graph_from_npz_matrix_or_columns(tmp_path):
         assert np.allclose(read_label_graph(tmp_path / name, ["x", "y", "z"]).weights, A)
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("gone.csv", None),
+        ("gone.npz", None),
+        ("latin.csv", "é,b,1".encode("latin-1")),
+        ("cut.npz", b"PK\x03\x04"),
+        ("empty.npz", b""),
+    ],
+)
+def test_a_graph_that_cannot_be_read_is_told(tmp_path, name, content):
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetError, match="graph cannot be read"):
+        read_instance_graph(tmp_path / name, ["a", "b", "c"])
+
+
 @pytest.mark.parametrize("text", ["a,zzz,1\n", "a,b,much\n", "a,b,-1\n", "a\n"])
 def test_a_bad_edge_is_named(tmp_path, text):
     path = tmp_path / "edges.csv"
