@@ -111,6 +111,8 @@ def refuse_half_restored(folder: Path) -> None:
 
 def _open_backup(source: Path) -> tuple[Path, str, Manifest]:
     """Return the backup folder, the manifest's name and the manifest."""
+    if not source.exists():
+        raise StoreError("There is no such backup.", str(source), "Check its path.")
     found = [source] if source.suffix == ".json" else manifests(source)[:1]
     if not found:
         hint = "Give the folder that was given to plain backup --full."

@@ -22,6 +22,7 @@ own.
 
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -95,6 +96,7 @@ class Workspace:
         for name in ("datasets", "backups", "exports", "cache/datasets", "cache/runs"):
             files.remove_leftovers(self.folder / name, older_than=24 * 3600)
         self._recover_exports()
+        self._saving_preset = threading.Lock()
         self._loaded = WeakValueDictionary[tuple[str, int], CandidateDataset]()
         self.database = Database.for_folder(self.folder, before_migration=self._keep_a_copy)
         self.stored = StoredFiles(self.database, self.folder, ObjectStorage.from_environment())
@@ -128,8 +130,9 @@ class Workspace:
         name = storable(name).strip()[:80]
         if not name or name in PRESETS:
             raise StoreError("This name cannot be used.", f"Got {name!r}.", "Choose another.")
-        saved = self.presets() | {name: config.model_dump(mode="json")}
-        files.write_json(self.folder / "presets.json", saved)
+        with self._saving_preset:  # two people may save at once
+            saved = self.presets() | {name: config.model_dump(mode="json")}
+            files.write_json(self.folder / "presets.json", saved)
 
     def preset(self, name: str) -> PlainConfig:
         """Return a preset of ours, or one saved here."""

@@ -230,6 +230,13 @@ def test_a_damaged_manifest_is_refused_and_the_older_one_serves(workspace, tmp_p
     full_backup(workspace, tmp_path / "kept")  # nothing that the damaged one may need is removed
 
 
+def test_a_backup_that_is_not_there_is_not_called_damaged(tmp_path):
+    for read in (check_full_backup, lambda path: restore_full(path, tmp_path / "there")):
+        with pytest.raises(StoreError, match="no such backup"):
+            read(tmp_path / "20260101T000000.000000Z-0123456789abcdef.json")
+    assert not (tmp_path / "there").exists()
+
+
 @pytest.mark.parametrize("path", ["../out", "/etc/out", "a/../../out", "C:/out", "a\\..\\out"])
 def test_a_manifest_cannot_lead_out_of_the_workspace(workspace, tmp_path, path):
     made = full_backup(workspace, tmp_path / "kept").manifest

@@ -1,5 +1,8 @@
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import numpy as np
 import pandas as pd
@@ -8,6 +11,7 @@ import scipy.sparse as sp
 from store_actors import small_data
 
 from core.data.dataset import CandidateDataset
+from core.engine.config import PlainConfig
 from core.errors import DatasetMismatch, DatasetNotFound, PlainError, StoreError
 from core.store import Workspace
 
@@ -191,3 +195,18 @@ def test_a_loaded_data_set_is_shared_while_somebody_has_it(tmp_path):
     (folder / "features.npy").rename(folder / "gone.npy")
     with pytest.raises(StoreError):
         workspace.load_dataset(fingerprint)
+
+
+def test_presets_that_two_people_save_at_once_are_both_kept(workspace, monkeypatch):
+    both, presets = Barrier(2), workspace.presets
+
+    def meet():
+        found = presets()
+        with suppress(BrokenBarrierError):  # where the other has to wait for its turn
+            both.wait(0.2)
+        return found
+
+    monkeypatch.setattr(workspace, "presets", meet)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda name: workspace.save_preset(name, PlainConfig()), ("one", "two")))
+    assert sorted(presets()) == ["one", "two"]
