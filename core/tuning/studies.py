@@ -268,9 +268,11 @@ def host() -> str:
 def worker_place(folder: Path) -> Iterator[str]:
     """Hold a lock that no worker had before; give its name."""
     path = folder / f"worker-{uuid4().hex[:12]}.lock"
-    with filelock.FileLock(path, mode=0o600):
-        yield path.stem
-    path.unlink(missing_ok=True)
+    try:
+        with filelock.FileLock(path, mode=0o600):
+            yield path.stem
+    finally:
+        path.unlink(missing_ok=True)
 
 
 def n_workers_here(workspace: Workspace, study_id: str) -> int:

@@ -93,6 +93,12 @@ def test_a_study_that_can_judge_nothing_ends_and_says_why(space, demo, monkeypat
     assert ["nothing to judge by" in trial.note for trial in study.trials] == [True, True]
 
 
+def test_a_worker_that_fails_leaves_no_lock(tmp_path):
+    with pytest.raises(ConfigError), studies.worker_place(tmp_path):
+        raise ConfigError("The data is gone.")
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_papers_grid_and_the_own_settings_come_first():
     settings = StudySettings(base=PlainConfig.preset("studio"))
     assert [one.name for one in settings.parameters] == ["alpha", "beta", "eta"]
