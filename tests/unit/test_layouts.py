@@ -10,6 +10,7 @@ import layouts
 import numpy as np
 import pytest
 from cloud_layouts import CLOUD
+from crowd_layouts import CROWD
 from fuzzing import survive
 from layouts import MADE, Layout
 from number_layouts import NUMBERS
@@ -34,7 +35,7 @@ STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
 NAMED |= {
     make.__name__: make(random.Random(0))
-    for make in (*WILD, *PUBLIC, *TOOLS, *CLOUD, *SURVEYS, *SETS, *RATED_SETS, *NUMBERS)
+    for make in (*WILD, *PUBLIC, *TOOLS, *CLOUD, *SURVEYS, *SETS, *RATED_SETS, *NUMBERS, *CROWD)
 }
 each_layout = pytest.mark.parametrize(
     "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]

@@ -37,6 +37,7 @@ from core.formats.shared.guessing_numbers import (
     people_of_one_label,
     probabilities_of_one,
 )
+from core.formats.shared.guessing_pairs import labels_by_content
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -100,6 +101,7 @@ ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
     r"([ _](string|list|names?))?|.*[ _](category|class)"
 )
+MAX_TWICE = 0.2  # of the cells that name a label twice
 MAX_NAME = 40  # letters of a label, where its column is not called one
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
@@ -140,6 +142,7 @@ def _find_labels(roles: Roles) -> None:
         long_labels,
         prefixed_labels,
         _named_set,
+        labels_by_content,
         ticked_columns,
         _list_of_names,
         yes_or_no_columns,
@@ -209,9 +212,12 @@ def _other_named_set(roles: Roles) -> bool:
 
 
 def _splits_into_names(one: Profile) -> bool:
+    """Whether a few names come again, seldom twice in one cell as the words of a text do."""
     delimiter, _ = delimiter_of(one)
-    names = {name for value in one.values for name in str(value).split(delimiter)}
-    return len(names) < len(one.values) / 2
+    cells = [str(value).strip().split(delimiter) for value in one.values]
+    again = sum(len(set(names)) < len(names) for names in cells)
+    known = set().union(*cells)
+    return len(known) < len(cells) / 2 and again < MAX_TWICE * len(cells)
 
 
 def _varying_names(roles: Roles) -> bool:

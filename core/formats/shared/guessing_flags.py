@@ -3,6 +3,7 @@
 The finders that `guessing` asks, each for one way to write them; true when it found some.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -98,12 +99,23 @@ def yes_or_no_columns(roles: Roles) -> bool:
     texts = [one for one in roles.free.values() if one.kind == "text"]
     words = {one.name: {str(value).strip().casefold() for value in one.values} for one in texts}
     columns = [name for name, said in words.items() if {"yes", "no"} <= said <= YES_NO_UNSURE]
+    columns = [name for name in columns if not _is_of_items(roles, name)] or columns
     if not columns:
         return False
     reason = f"{len(columns)} columns are answered by yes or no"
     roles.take("labels", columns, reason, layout="one_hot")
     roles.set("not_asked", UNSURE, "who is unsure says neither yes nor no")
     return True
+
+
+def _is_of_items(roles: Roles, name: str) -> bool:
+    """Whether all views of an item say the same, both yes and no: then nobody was asked."""
+    item = roles.fields.get("id")
+    if item is None or roles.differs_between(item, roles.profiles[name]):
+        return False
+    pairs = Counter(zip(roles.cells(item), roles.cells(name), strict=True))
+    said = Counter(value for (_, value), n in pairs.items() if n > 1)
+    return len(said) > 1 and min(said.values()) >= MIN_BETWEEN
 
 
 def shares_of_people(roles: Roles) -> bool:

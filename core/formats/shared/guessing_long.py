@@ -14,6 +14,7 @@ PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
 IGNORED = ("ignore",)
 PLACE = re.compile(
     r"[xywh][_ ]?(min|max|\d)?|[xy]_?cent(er|re)|(width|height|left|top|right|bottom)|area"
+    r"|(on|off)set|((start|end|begin|stop)([ _]?(time|s|ms|sec|seconds|frame))?)|duration|length"
 )
 TRIPLES = "no header; no item and person come twice, which are taken"
 UNNAMED = re.compile(r"column\d+")
@@ -107,7 +108,7 @@ def _name_options(one: Profile) -> bool:
 
 
 def long_labels(roles: Roles) -> bool:
-    label = roles.named(LONG_NAMES, "text", "number", "binary", "empty")
+    label = roles.named(LONG_NAMES, "text", "number", "binary", "empty") or _timed_label(roles)
     if label is None or not allows_layout(roles, "long"):
         return False
     accepted = _accepted(roles)
@@ -131,6 +132,14 @@ def long_labels(roles: Roles) -> bool:
     why = "ids repeat" if value is None else f"there is a column {value.name!r} beside it"
     roles.take("labels", columns, f"{label.name!r} names one label per row: {why}", layout="long")
     return True
+
+
+def _timed_label(roles: Roles) -> Profile | None:
+    """Return the label of a sound's or a film's event: it begins and ends somewhere."""
+    if sum(PLACE.fullmatch(one.key) is not None for one in roles.free.values()) < 2:
+        return None
+    ends = [one for one in roles.free.values() if one.key.endswith(("_label", "_class"))]
+    return ends[0] if len(ends) == 1 and ends[0].kind == "text" else None
 
 
 def _probability(roles: Roles) -> Profile | None:

@@ -5,38 +5,34 @@ with the answers of all. Names of columns speak first, then the cells must bear 
 """
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from core.formats.shared.cells import parse_names
-from core.formats.shared.mapping import NESTED
 from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_counts
+from core.formats.shared.people_grids import GENERIC, NUMBERED_PERSON, WORDS, best_grid, grid
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 RATER = re.compile(
     rf"!?((amt|mturk|turk|crowd|task|hit|unique|anon)?_)?(({WHO})"
     r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
     r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
-    r"|e-?mail([ _]?address)?|username|user[ _]?name|crowd[ _]?worker([ _]?id)?|who|oracle"
+    r"|e-?mail([ _]?address)?|username|user[ _]?(name|login)|crowd[ _]?worker([ _]?id)?|who|oracle"
     r"|performer|assignee|rad_id)",
     re.IGNORECASE,
 )
-NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
 ORDINAL_PERSON = re.compile(
     rf"(first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th)[ _.-]({WHO})", re.IGNORECASE
 )
-WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
-GENERIC = re.compile(WORDS, re.IGNORECASE)
 NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
 OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
 ITEM = re.compile(
-    r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example"
+    r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example|observation"
     r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data"
     r"|subject|hit)[ _]?(id|ids|nr|no|number|name|key|idx)?",
     re.IGNORECASE,
 )
-SEPARATORS = re.compile(r"[ _.:/|-]+")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 MAX_SAMPLE = 200
 ALIKE = "columns that share a few names"
@@ -73,7 +69,7 @@ def _find_views(roles: Roles, stated: bool) -> bool:
     for rater in raters:
         who = roles.cells(rater.name)
         item = _item_of(roles, who, rater.name)
-        if item is not None and not _are_few(who) and not _may_be_seen_once(roles, rater, item):
+        if item is not None and not _may_view(roles, rater, item):
             continue
         if item is not None:
             seen = roles.cells(item.name)
@@ -126,13 +122,31 @@ def _are_few(who: Sequence[Any]) -> bool:
     return len(set(known)) <= max(6, len(known) / 2)
 
 
+def _may_view(roles: Roles, rater: Profile, item: Profile) -> bool:
+    """Whether people view items: users of rows that have links of their own wrote those rows."""
+    if not (_is_certain(rater) or _is_called_item(item)) and _names_every_row(roles):
+        return False
+    return _are_few(roles.cells(rater.name)) or _may_be_seen_once(roles, rater, item)
+
+
+def _names_every_row(roles: Roles) -> bool:
+    """Whether pictures or addresses are different in every row."""
+    texts = [one for one in roles.free.values() if one.kind == "text" and len(one.values) > 1]
+    linked = [one for one in texts if one.is_picture or str(one.values[0]).startswith("http")]
+    return any(one.distinct for one in linked)
+
+
+def _is_called_item(item: Profile) -> bool:
+    return bool(item.is_id_named or ITEM.fullmatch(item.last_key) or item.is_wordy)
+
+
 def _may_be_seen_once(roles: Roles, rater: Profile, item: Profile) -> bool:
     """Whether people who answer hardly more than once view items, and do not write them.
 
     Then the item is called one, or is a text; and what any user may write, it must not differ
     between rows of one item.
     """
-    if not (item.is_id_named or ITEM.fullmatch(item.last_key) or item.is_wordy):
+    if not _is_called_item(item):
         return False
     texts = [one for one in roles.free.values() if one.is_wordy and one is not item]
     items = roles.cells(item.name)
@@ -192,7 +206,7 @@ def _find_columns(roles: Roles, stated: bool) -> bool:
     if _find_class_numbers(roles, free):
         return True
     flags = [one for one in free if one.holds_marks or one.is_probability]
-    found = _grid([one.name for one in flags], stated)
+    found = grid([one.name for one in flags], stated)
     if found and any(one.kind != "empty" for one in flags if one.name in found):
         style = _style([one for one in flags if one.name in found])
         sources = tuple(found[name] for name in found)
@@ -278,20 +292,10 @@ def find_alike_columns(roles: Roles) -> bool:
     return False
 
 
-def ambiguous_grid(columns: Collection[str]) -> tuple[list[str], list[str]] | None:
-    """Return both halves of names such as anna_sea, bob_sea where either may be the people."""
-    grids = [_best_grid(columns, side) for side in (0, 1)]
-    if all(len(grid) == len(columns) >= 4 for grid in grids):
-        halves = [list(dict.fromkeys(grid.values())) for grid in grids]
-        if all(len(half) > 1 for half in halves):
-            return halves[0], halves[1]
-    return None
-
-
 def _own_columns(roles: Roles) -> None:
     """Name the sources of columns that the caller states."""
     columns = tuple(roles.fields["labels"])
-    found = _best_grid(columns, 0) or _best_grid(columns, 1)
+    found = best_grid(columns, 0) or best_grid(columns, 1)
     sets = [roles.profiles[name] for name in columns if name in roles.profiles]
     if (
         found
@@ -305,46 +309,6 @@ def _own_columns(roles: Roles) -> None:
         roles.set("sources", tuple(_owner(name) or name for name in columns))
         values = [value for one in sets for value in one.values]
         roles.set("delimiter", *delimiter_of(Profile("", sets[0].kind if sets else "text", values)))
-
-
-def _grid(columns: Sequence[str], stated: bool) -> dict[str, str]:
-    """Return the source of every column whose name is made of a source and a label."""
-    nested = {name: NESTED.sub("", name) for name in columns if NESTED.match(name)}
-    if nested:  # predictions.gpt.sea says itself that these are predictions of somebody
-        inner = _best_grid(list(nested.values()), 0)
-        return {name: inner[rest] for name, rest in nested.items() if rest in inner}
-    for side in (0, 1):
-        found = _best_grid(columns, side)
-        people = [who for who in dict.fromkeys(found.values()) if PERSON.fullmatch(who)]
-        if len(people) > 1 and len(people) >= 0.8 * len(set(found.values())):
-            return found
-    return _best_grid(columns, 0) if stated else {}
-
-
-def _best_grid(columns: Collection[str], side: int) -> dict[str, str]:
-    """Return the largest set of sources with the same labels: {column: source}."""
-    labels_of: dict[str, dict[str, str]] = defaultdict(dict)
-    for column in columns:
-        for cut in SEPARATORS.finditer(column):
-            halves = column[: cut.start()], column[cut.end() :]
-            if all(halves) and not GENERIC.fullmatch(halves[1 - side]):
-                labels_of[halves[side]][halves[1 - side]] = column
-    groups: dict[frozenset[str], list[str]] = defaultdict(list)
-    for who, labels in labels_of.items():
-        groups[frozenset(labels)].append(who)
-    shared = [(labels, who) for labels, who in groups.items() if len(who) > 1]
-    if not shared:
-        return {}
-    common, people = max(shared, key=lambda one: (len(one[0]) * len(one[1]), len(one[0])))
-    others = labels_of.keys() - set(people)
-    some = [one for one in labels_of if one in others and NUMBERED_PERSON.fullmatch(one)]
-    found = {
-        column: one
-        for one in (*people, *some)
-        for label, column in labels_of[one].items()
-        if label in common
-    }
-    return {name: found[name] for name in columns if name in found}
 
 
 def is_numbered(name: str) -> bool:

@@ -145,6 +145,7 @@ def find_answers(roles: Roles) -> None:
     plain = roles.named(PLAIN_SETS, "text", "names", "other")
     has_set = plain is not None and not roles.is_constant(plain.name)
     has_set = has_set or any(name.startswith(LABEL_PREFIXES[:2]) for name in roles.free)
+    has_set = has_set or any(_is_set(roles.named([name])) for name in ("labels", "label"))
     rest = [one for one in roles.free.values() if one.kind in ("other", "text") and not has_set]
     for one in dict.fromkeys([*(one for one in named if one is not None), *rest]):
         if one.is_outcome or one.is_truth:
@@ -162,6 +163,14 @@ def find_answers(roles: Roles) -> None:
             roles.set("source", beside.name, f"{beside.name!r} names the source of each answer")
             roles.free.pop(beside.name, None)
         return
+
+
+def _is_set(one: Profile | None) -> bool:
+    """Whether cells are lists of one item's names, none of them twice."""
+    if one is None or _shape(one, is_named=True) is not None:
+        return False
+    cells = [loaded(value) for value in islice(one.values, MAX_SAMPLE)]
+    return all(isinstance(cell, list) for cell in cells) and any(len(cell) > 1 for cell in cells)
 
 
 _DESCRIBED = {

@@ -7,8 +7,10 @@ from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
 from core.formats.shared.guessing_long import TRIPLES
 from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
+from core.formats.shared.guessing_pairs import PAIRS
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
-from core.formats.shared.people import ALIKE, ambiguous_grid, rater_named_in
+from core.formats.shared.people import ALIKE, rater_named_in
+from core.formats.shared.people_grids import ambiguous_grid
 from core.formats.shared.profiles import STATED
 
 if TYPE_CHECKING:
@@ -41,6 +43,10 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
+    if mapping.reasons.get("labels", "").startswith(PAIRS):
+        rule = f"what is one row? It is taken for a label ({mapping.labels[0]!r}) of {mapping.id!r}"
+        fix = "If a row is an item, say so (--row item), and which columns are labels (--mapping)."
+        findings.add(rule, fix)
     if mapping.layout == "one_hot":
         _ask_who(mapping, findings)
     if mapping.layout in ("one_hot", "delimited"):

@@ -1,0 +1,100 @@
+"""Files of crowds, sounds, hospitals and field notes, whose columns have names of their own."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from layouts import LABELS, RATERS, Layout, N, crowd, table
+from wild_layouts import text, views
+
+Rows = list[list[Any]]
+CODES = (4019, 4280, 42731, 41401, 25000)
+
+
+def instruments_heard(rng: random.Random) -> Layout:
+    """OpenMIC's answers: who hears which instrument in which clip; perhaps two in one clip."""
+    rows: Rows = [["worker_id", "sample_key", "instrument", "response", "confidence"]]
+    for k in range(N):
+        for name in rng.sample(LABELS, 2):
+            for who in rng.sample(RATERS, 3):
+                said = rng.choice(["yes", "no", "maybe"])
+                rows.append([who, f"{k:06d}_{k * 7680}", name, said, round(rng.random(), 3)])
+    return Layout("individual_responses.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def instrument_relevance(rng: random.Random) -> Layout:
+    """OpenMIC's summary: how likely an instrument is in a clip, of those that were asked about."""
+    rows: Rows = [["sample_key", "instrument", "relevance", "num_responses"]]
+    for k in range(N):
+        for name in rng.sample(LABELS, 2):
+            rows.append([f"{k:06d}_{k * 7680}", name, round(rng.random(), 5), rng.randint(1, 5)])
+    return Layout("aggregated_labels.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def icd_codes(rng: random.Random) -> Layout:
+    """MIMIC's diagnoses: a row per stay and code, and whose stay it was."""
+    rows: Rows = [["ROW_ID", "SUBJECT_ID", "HADM_ID", "SEQ_NUM", "ICD9_CODE"]]
+    for k in range(N):
+        for place, code in enumerate(rng.sample(CODES, 3)):
+            rows.append([len(rows) + 1296, 109 + k // 2, 172335 + 31 * k, place + 1, code])
+    return Layout("DIAGNOSES_ICD.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def sound_events(rng: random.Random) -> Layout:
+    """DCASE: a row per sound in a recording, with where it begins and ends."""
+    rows: Rows = [["filename", "onset", "offset", "event_label"]]
+    for k in range(N):
+        for name in rng.sample(LABELS, 1 + k % 3):
+            rows.append([f"Y{k:04d}_30.wav", 0.0, round(10 * rng.random(), 3), name])
+    return Layout("strong.tsv", table(rows, "\t"), N, 5, 0, has_features=False)
+
+
+def field_notes(rng: random.Random) -> Layout:
+    """iNaturalist: users write observations; they are no raters of the taxon."""
+    rows: Rows = [["id", "user_id", "url", "tag_list", "description", "latitude", "taxon_id"]]
+    for k in range(N):
+        tags = ", ".join(rng.sample(LABELS, 2)) if k % 3 else ""
+        about = [text(rng) if k % 4 == 0 else "", 50 + rng.random(), 203 + k % 3]
+        rows.append([9000 + k, rng.randint(1, 9), f"https://x.org/{k}", tags, *about])
+    return Layout("observations.csv", table(rows), N, 5, 0)
+
+
+def places_of_findings(rng: random.Random) -> Layout:
+    """PadChest: lists of labels, and lists of where each of them is, as Python writes both."""
+    rows: Rows = [["ImageID", "PatientID", "Report", "Labels", "LabelsLocalizationsBySentence"]]
+    for k in range(N):
+        found = rng.sample(LABELS, 1 + k % 2)
+        where = str([[name, "loc right"] for name in found])
+        rows.append([f"2053{k}_0.png", 839 + k // 2, text(rng), str(found), where])
+    return Layout("PADCHEST.csv", table(rows), N, 5, 0)
+
+
+def settled_answer(rng: random.Random) -> Layout:
+    """DICES: yes and no of every rater, and beside them what experts settled."""
+    rows: Rows = [["id", "item_id", "rater_id", "response", "safety_gold", "Q1_harm", "Q2_bias"]]
+    for k, item, who, _ in views():
+        said = rng.choices(["No", "Yes", "Unsure"], k=2)
+        rows.append([len(rows), k, who, item.text, ["No", "Yes"][k % 2], *said])
+    return Layout("diverse_safety.csv", table(rows), N, 2, 4)
+
+
+def many_judgments(rng: random.Random) -> Layout:
+    """An export of observations: who called each of them what."""
+    rows: Rows = [["observation_id", "user_login", "created_at", "taxon_name", "current"]]
+    for k, item in enumerate(crowd(single=True)):
+        for who, (said, *_) in item.answers.items():
+            when = f"2021-05-04T10:{rng.randint(0, 59):02d}:00Z"
+            rows.append([9000 + k, f"user_{who}", when, said, "true"])
+    return Layout("identifications.csv", table(rows), N, 5, 4, has_features=False)
+
+
+CROWD: tuple[Callable[[random.Random], Layout], ...] = (
+    instruments_heard,
+    instrument_relevance,
+    icd_codes,
+    sound_events,
+    field_notes,
+    places_of_findings,
+    settled_answer,
+    many_judgments,
+)
