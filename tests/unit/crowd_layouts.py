@@ -1,5 +1,6 @@
 """Files of crowds, sounds, hospitals and field notes, whose columns have names of their own."""
 
+import json
 import random
 from collections.abc import Callable
 from typing import Any
@@ -88,6 +89,59 @@ def many_judgments(rng: random.Random) -> Layout:
     return Layout("identifications.csv", table(rows), N, 5, 4, has_features=False)
 
 
+def attribute_grid(rng: random.Random) -> Layout:
+    """CUB's birds: no header; picture, attribute, 0/1, how certain, how long it took."""
+    rows = [
+        [k, attribute, rng.randint(0, 1), rng.randint(1, 4), round(30 * rng.random(), 3)]
+        for k in range(1, N + 1)
+        for attribute in range(1, 8)
+    ]
+    return Layout("image_attributes.txt", table(rows, " "), N, 7, 0, has_features=False)
+
+
+def tag_genome(rng: random.Random) -> Layout:
+    """MovieLens' genome: how well each tag fits each film."""
+    rows: Rows = [["movieId", "tagId", "relevance"]]
+    rows += [[k + 1, tag, round(rng.random(), 5)] for k in range(N) for tag in range(1, 8)]
+    return Layout("genome-scores.csv", table(rows), N, 7, 0, has_features=False)
+
+
+def hashed_users(rng: random.Random) -> Layout:
+    """Snapshot Serengeti: users by their hash, which species and how many."""
+    rows: Rows = [["ClassificationID", "UserID_Hash", "CaptureEventID", "Species", "Count"]]
+    for k, _, who, (said, *_) in views(single=True):
+        about = [f"{rng.getrandbits(90):x}", f"{int(who[1:]) * 7919**8:032x}", f"ASG{k:06d}"]
+        rows.append([*about, said, rng.randint(1, 11)])
+    return Layout("raw_data.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def rated_by_described(rng: random.Random) -> Layout:
+    """D3: a rating of every annotator beside facts about them."""
+    rows: Rows = [
+        ["item_id", "comment", "annotator_id", "gender", "country", "toxic_rating", "care"]
+    ]
+    for k, item, who, _ in views():
+        facts = [["M", "F"][int(who[1:]) % 2], ["IN", "BR"][int(who[1:]) // 3]]
+        rows.append([f"J{k}", item.text, who, *facts, rng.randint(0, 4), int(who[1:])])
+    return Layout("annotations.csv", table(rows), N, 5, 4)
+
+
+def answers_of_fields(rng: random.Random) -> Layout:
+    """MSP-Podcast: sounds by name, workers in each, and several fields of every worker's answer."""
+    heard = {
+        f"clip_{k:04d}.wav": {
+            f"WORKER{int(who[1:]):08d}": {
+                "EmoClass_Major": said[0],
+                "EmoClass_Second": ",".join(rng.sample(LABELS, 2)),
+                "EmoAct": rng.randint(1, 7),
+            }
+            for who, said in item.answers.items()
+        }
+        for k, item in enumerate(crowd(single=True))
+    }
+    return Layout("labels_detailed.json", json.dumps(heard), N, 5, 4, has_features=False)
+
+
 CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     instruments_heard,
     instrument_relevance,
@@ -97,4 +151,9 @@ CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     places_of_findings,
     settled_answer,
     many_judgments,
+    attribute_grid,
+    tag_genome,
+    hashed_users,
+    rated_by_described,
+    answers_of_fields,
 )

@@ -164,6 +164,8 @@ def _spelled_bytes(array: pa.Array) -> int:
         return int(pc.sum(lengths, min_count=0).as_py())
     if pa.types.is_struct(kind):
         return sum(map(_spelled_bytes, array.flatten()))
+    if pa.types.is_map(kind):
+        return _spelled_bytes(array.keys) + _spelled_bytes(array.items)
     return _spelled_bytes(array.flatten()) if pa.types.is_nested(kind) else 0
 
 

@@ -141,7 +141,8 @@ def _names_of(cell: Any) -> list[str]:
         cell = [cell]
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         raise ValueError("not a list of names")
-    flat = [part for one in cell for part in (_inner(one) if isinstance(one, list) else [one])]
+    parts = [_inner(list(one)) if isinstance(one, list | tuple) else [one] for one in cell]
+    flat = [part for group in parts for part in group]
     return [_name(one) for one in flat if one is not None]
 
 

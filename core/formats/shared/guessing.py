@@ -15,6 +15,7 @@ from core.formats.shared.guessing_features import find_features, find_shown
 from core.formats.shared.guessing_flags import (
     MAX_RATED,
     allows_layout,
+    flags_of_some_rows,
     graded_views,
     prefixed_labels,
     shares_of_people,
@@ -101,6 +102,9 @@ ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
     r"([ _](string|list|names?))?|.*[ _](category|class)"
 )
+ENDS_IN_RATINGS = re.compile(
+    r".*[ _.:-](ratings?|answers?|responses?|votes?|judge?ments?|verdicts?)"
+)
 MAX_TWICE = 0.2  # of the cells that name a label twice
 MAX_NAME = 40  # letters of a label, where its column is not called one
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
@@ -151,6 +155,7 @@ def _find_labels(roles: Roles) -> None:
         probabilities_of_one,
         people_of_one_label,
         last_graded_labels,
+        flags_of_some_rows,
         trailing_flags,
         uncertain_flags,
         _set_like_text,
@@ -201,7 +206,11 @@ def _other_named_set(roles: Roles) -> bool:
     by_key = {one.key: one for one in reversed(free)}
     by_last = {one.last_key: one for one in reversed(free)}
     ends = [one for one in free if ENDS_IN_NAMES.fullmatch(one.key) and not DERIVED.match(one.key)]
-    ends += [one for one in free if roles.fields.get("row") == "view" and is_numbered(one.key)]
+    if roles.fields.get("row") == "view":
+        ends += [one for one in free if is_numbered(one.key)]
+        rated = [one for one in free if ENDS_IN_RATINGS.fullmatch(one.key) and not one.is_wordy]
+        rated = [one for one in rated if roles.fields.get("id")]
+        ends += [one for one in rated if roles.differs_between_views(one)]
     ends.sort(key=lambda one: one.kind in ("number", "binary"))
     named = (by_key[name] for name in OTHER_SET_NAMES if name in by_key)
     parts = (by_last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in by_last)

@@ -28,7 +28,7 @@ def find_features(roles: Roles) -> None:
         roles.fields.get("row") in ("view", "people") or roles.fields.get("layout") == "answers"
     )
     stated = bool(columns) and columns[0].startswith(FEATURE_PREFIX)
-    if texts and not stated:  # a number that is missing now and then is no feature of a text
+    if (texts or judged) and not stated:  # what is missing now and then is no feature beside them
         columns = tuple(name for name in columns if not roles.table.column(name).null_count)
     if columns and not (judged and texts and len(columns) < FEW_NUMBERS and not stated):
         roles.take("features", columns, reason, feature_layout="columns")

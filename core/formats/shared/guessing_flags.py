@@ -184,6 +184,29 @@ def uncertain_flags(roles: Roles) -> bool:
     return True
 
 
+def flags_of_some_rows(roles: Roles) -> bool:
+    """The run of columns at the end that hold 1 and 0, or -1 in all of a row nobody looked at."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    run = list(takewhile(lambda one: one.is_uncertain, reversed(free)))[::-1]
+    if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "one_hot"):
+        return False
+    if not _whole_rows(roles, run):
+        return False
+    reason = f"the last {len(run)} columns hold 1 and 0, or -1 in all of them: not looked at"
+    about = {"layout": "one_hot", "label_style": "uncertain"}
+    roles.take("labels", [one.name for one in run], reason, **about)
+    roles.set("not_asked", ("-1", "-1.0"), "-1 stands in all labels of a row or in none")
+    return True
+
+
+def _whole_rows(roles: Roles, run: Sequence[Profile]) -> bool:
+    """Whether 1, 0 and -1 occur, and -1 stands in all of these columns or in none, in every row."""
+    rows = list(zip(*(roles.cells(one.name) for one in run), strict=True))
+    if len(run) < MIN_BETWEEN or {-1, 0, 1} != {value for row in rows for value in row}:
+        return False
+    return all(-1 not in row or {*row} == {-1} for row in rows)
+
+
 def _leading_run(profiles: Sequence[Profile]) -> set[str]:
     def is_other(one: Profile) -> bool:
         return one.kind != "binary" or _is_boolean(one) != _is_boolean(profiles[0])

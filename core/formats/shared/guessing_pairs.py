@@ -10,13 +10,14 @@ from collections.abc import Sequence
 
 from core.formats.shared.guessing_flags import UNSURE, YES_NO_UNSURE, allows_layout
 from core.formats.shared.people import ITEM, take_item
-from core.formats.shared.profiles import Profile, Roles
+from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles
 
 PAIRS = "one label of an item in each row"  # how reasons begin that are asked about
 REPEATS = 1.5  # rows per item, at least
 MIN_AGAIN = 5  # rows of an item (and person) that was there before
 MAX_LABELS = 200
 KEY = re.compile(r".*[ _.]?(id|key)")
+UNNAMED = re.compile(r"column\d+")  # of a table without a header
 CODE = re.compile(r"(.*[ _.-])?(codes?|labels?|class|category|tag|term|concept)")
 
 
@@ -29,7 +30,7 @@ def labels_by_content(roles: Roles) -> bool:
     for item in _items(roles):
         beside = [name for name in (roles.fields.get("source"),) if is_view and name is not None]
         label = _label(roles, [item.name, *beside])
-        if label is None:
+        if label is None or (UNNAMED.fullmatch(item.name) and not _is_grid(roles, item, label)):
             continue
         value = _value(roles, label)
         if value is None and (is_view or not CODE.fullmatch(label.key)):
@@ -46,6 +47,7 @@ def _items(roles: Roles) -> list[Profile]:
         return [stated]
     free = [one for one in roles.free.values() if one.kind in ("text", "number")]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or KEY.fullmatch(one.last_key)]
+    called += [one for one in free if UNNAMED.fullmatch(one.name)]
     called = [one for one in called if one.has_no_spaces and not one.distinct]
     return sorted(called, key=lambda one: -len(set(roles.cells(one.name))))
 
@@ -61,9 +63,19 @@ def _label(roles: Roles, keys: Sequence[str]) -> Profile | None:
     texts = [one for one in texts if not _says_yes_or_no(one)]
     if len(keys) == 1 and (len(texts) > 1 or any(one.is_wordy for one in texts)):
         return None  # rows that say more are items
-    codes = [one for one in free if CODE.fullmatch(one.key) and one.kind == "number"]
+    codes = [one for one in free if one.kind == "number" and _may_be_code(one)]
     found = [one for one in (*texts, *codes) if _tells_apart(roles, one, groups)]
     return found[0] if len(found) == 1 else None
+
+
+def _may_be_code(one: Profile) -> bool:
+    return any(like.fullmatch(one.key) for like in (CODE, KEY, UNNAMED))
+
+
+def _is_grid(roles: Roles, item: Profile, label: Profile) -> bool:
+    """Whether nearly every item comes with every label, as columns without names must."""
+    n_items, n_labels = (len(set(roles.cells(one.name))) for one in (item, label))
+    return len(roles.cells(item.name)) >= NEARLY_ALL * n_items * n_labels
 
 
 def _tells_apart(roles: Roles, one: Profile, groups: Sequence[object]) -> bool:

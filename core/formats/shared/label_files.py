@@ -14,14 +14,15 @@ from core.formats.shared.mapping import ColumnMapping
 
 MAX_FILES = 200
 MAX_NAME = 200
+MAX_UNUSED = 3  # names per number that is met: more are a list of something else
 ROWS = 20_000
 
 
 def with_names_beside(mapping: ColumnMapping, sample: pa.Table, path: Path) -> ColumnMapping:
     """Return the mapping with the labels' names, if cells hold numbers and a file beside has names.
 
-    The file has a name per line, at least as many as the largest number asks for; of several that
-    which is called most like the data.
+    The file has a name per line, at least as many as the largest number asks for and not many more;
+    of several that which is called most like the data.
     """
     if mapping.layout == "one_hot" or mapping.label_names or not mapping.labels:
         return mapping
@@ -29,6 +30,7 @@ def with_names_beside(mapping: ColumnMapping, sample: pa.Table, path: Path) -> C
     if not numbers or not path.parent.is_dir():
         return mapping
     rated = [(_likeness(file, path), file, names) for file, names in _lists_beside(path)]
+    rated = [one for one in rated if len(one[2]) <= MAX_UNUSED * len(numbers) + MAX_UNUSED]
     fitting = [one for one in rated if one[0] and len(one[2]) > max(numbers) - (min(numbers) > 0)]
     if not fitting:
         return mapping

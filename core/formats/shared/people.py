@@ -16,7 +16,7 @@ from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 RATER = re.compile(
     rf"!?((amt|mturk|turk|crowd|task|hit|unique|anon)?_)?(({WHO})"
-    r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?"
+    r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?([ _.-]?hash(ed)?)?"
     r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
     r"|e-?mail([ _]?address)?|username|user[ _]?(name|login)|crowd[ _]?worker([ _]?id)?|who|oracle"
     r"|performer|assignee|rad_id)",
@@ -99,8 +99,7 @@ def _leave_out_facts(roles: Roles, rater: Profile) -> None:
         for name, one in list(roles.free.items()):
             is_fact = one.key.startswith((f"{stem[0]}_", f"{stem[0]}."))
             if is_fact and not OWNED.fullmatch(one.key):
-                del roles.free[name]
-                roles.aside.add(name)
+                roles.set_aside([name])
 
 
 def take_item(roles: Roles, item: Profile, reason: str) -> None:
@@ -217,7 +216,24 @@ def _find_columns(roles: Roles, stated: bool) -> bool:
     if not stated:  # 0/1 in `label_sea` are no names
         named = {one.name for one in free if one.kind in ("text", "names")}
         owners = {k: who for k, who in owners.items() if k in named or PERSON.fullmatch(who)}
-    return _take_sets(roles, owners, "a column per person")
+    kept = _one_field(roles, owners)
+    if len(kept) < len(owners) and roles.named(["annotations"]) is not None:
+        return False  # which say it all
+    is_taken = _take_sets(roles, kept, "a column per person")
+    if is_taken:  # what else people say of an item is shown
+        roles.set_aside(owners.keys() - kept.keys())
+    return is_taken
+
+
+def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
+    """Keep the first field of names where people are objects: `rater1.emotion`, `rater1.pitch`."""
+    parts = {name: name.partition(".") for name in owners}
+    fields = Counter(field for who, _, field in parts.values() if field and PERSON.fullmatch(who))
+    if len(fields) < 2 or fields.total() < len(owners):
+        return owners
+    texts = [parts[name][2] for name in owners if roles.free[name].kind in ("text", "names")]
+    field = next(iter(texts or fields))
+    return {name: who for name, (who, _, own) in parts.items() if own == field}
 
 
 def _find_class_numbers(roles: Roles, free: Sequence[Profile]) -> bool:

@@ -267,6 +267,8 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
     if all(type(value) in (int, float) for value in values) and not are_people:
         whole = all(0 <= value < inf and value == int(value) for value in values if value == value)
         return "counts" if whole and max(values) > 1 else None
+    if not are_people and all(isinstance(value, bool) for value in values):
+        return None  # which of its labels an item has
     kinds = (str, int, list, dict, bool)
     return "by_source" if all(isinstance(value, kinds) for value in values) else None
 

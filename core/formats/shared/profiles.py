@@ -222,6 +222,12 @@ class Roles:
         for name in columns:
             self.free.pop(name, None)
 
+    def set_aside(self, columns: Iterable[str]) -> None:
+        """Show columns and use them for nothing else."""
+        for name in columns:
+            del self.free[name]
+            self.aside.add(name)
+
     def named(self, names: Sequence[str], *kinds: Kind) -> Profile | None:
         """The free column with the first of these names, if it is of one of these kinds."""
         by_key = {one.key: one for one in reversed(self.free.values())}

@@ -33,8 +33,18 @@ NAME = "matlab"
 EXTENSIONS = (".mat",)
 
 DATA = ("data", "train_data", "features", "fea", "X")
-TRUTH = ("target", "train_target", "targets", "true_labels", "labels", "Y")
-CANDIDATES = ("partial_labels", "candidate_labels", "train_p_target", "p_target", "Yp")
+TRUTH = (
+    *("target", "train_target", "targets", "true_labels", "labels", "Y"),
+    *("Y_true", "true_label", "true_target", "ground_truth", "gnd", "label"),
+)
+SURELY_TRUE = ("true_labels", "Y_true", "true_label", "true_target", "ground_truth")
+CANDIDATES = (
+    *("partial_labels", "candidate_labels", "train_p_target", "p_target", "Yp"),
+    *("partial_target", "partial_targets", "partial_label", "train_partial_target", "partial_Y"),
+    *("candidate_label", "candidate_target", "candidates", "pLabel", "p_labels", "PL", "Y_partial"),
+    *("noisy_labels", "noisy_label", "noisy_target", "noise_target", "Y_noisy", "YP"),
+)
+TESTED = ("test_data", "test_target")  # a part of its own, which is left out
 TEXTS = ("label_names", "ids", "feature_names", "display_names", "display_values")
 RESOLVED_KEY = "resolved_labels"
 DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
@@ -67,8 +77,16 @@ def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResu
     """Return what was read, and the features as they are in the file."""
     findings = Findings()
     data = _first(variables, DATA, "features", findings)
-    truth = _first(variables, TRUTH, "truth", findings)
     candidates = _first(variables, CANDIDATES, "candidates", findings)
+    truth = None
+    if candidates is None:  # what is beside a sure truth may be its candidates
+        truth = _first(variables, SURELY_TRUE, "truth", findings)
+        others = [name for name in TRUTH if name not in SURELY_TRUE]
+        candidates = None if truth is None else _first(variables, others, "candidates", findings)
+    truth = _first(variables, TRUTH, "truth", findings) if truth is None else truth
+    if TESTED[0] in variables:
+        rule = f"{TESTED[0]} is left out: only what is for training is read"
+        findings.add(rule, "Join both in MATLAB if all of them are meant.")
     if data is None or (truth is None and candidates is None):
         fix = "Name the features data (N x D) and the candidates partial_labels (L x N)."
         refuse("a .mat file needs features and labels", fix, value=", ".join(variables) or "none")
@@ -96,7 +114,7 @@ def decoded(path: Path) -> Variables:
     """Return the wanted variables of a file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "variables.npz"
-        _decode(path, target, (*DATA, *TRUTH, *CANDIDATES, *TEXTS, RESOLVED_KEY))
+        _decode(path, target, (*DATA, *TRUTH, *CANDIDATES, *TESTED, *TEXTS, RESOLVED_KEY))
         return _assembled(load_arrays(target, lambda name: True))
 
 
