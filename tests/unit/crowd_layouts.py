@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts import LABELS, RATERS, Layout, N, crowd, table
+from layouts import LABELS, RATERS, Layout, N, crowd, lines, table
 from wild_layouts import text, views
 
 Rows = list[list[Any]]
@@ -142,6 +142,99 @@ def answers_of_fields(rng: random.Random) -> Layout:
     return Layout("labels_detailed.json", json.dumps(heard), N, 5, 4, has_features=False)
 
 
+def street_sounds(rng: random.Random) -> Layout:
+    """SONYC: who hears what in which file of which sensor; -1 was not asked."""
+    rows: Rows = [["sensor_id", "audio_filename", "annotator_id", "week"]]
+    rows[0] += ["1_engine_presence", "1_engine_proximity", "2_drill_presence", "3_horn_presence"]
+    for k, _, who, _ in views():
+        near = rng.choice(["near", "far", "notsure"])
+        heard = [rng.randint(0, 1), near, rng.choice([-1, 0, 1]), rng.randint(0, 1)]
+        rows.append([k % 5, f"{k % 5:02d}_{k:06d}.wav", who, k % 52, *heard])
+    return Layout("annotations.csv", table(rows), N, 3, 4)
+
+
+def flags_alone(rng: random.Random) -> Layout:
+    """RFMiD: an id, and nothing but 0/1."""
+    rows: Rows = [["ID", "Disease_Risk", "DR", "ARMD", "MH"]]
+    rows += [[k + 1, *rng.choices([0, 1], k=4)] for k in range(N)]
+    return Layout("training_labels.csv", table(rows), N, 4, 0, has_features=False)
+
+
+def second_labels(rng: random.Random) -> Layout:
+    """BirdCLEF: the bird a recording is about, and a list of those behind it."""
+    rows: Rows = [["primary_label", "secondary_labels", "author", "latitude", "filename"]]
+    for k in range(N):
+        first, *others = rng.sample(LABELS, 1 + k % 3)
+        rows.append([first, str(others), "J", round(50 * rng.random(), 4), f"XC{k}.ogg"])
+    return Layout("train_metadata.csv", table(rows), N, 5, 0)
+
+
+def ticked_by_workers(rng: random.Random) -> Layout:
+    """Toxicity ratings: each worker's yes and no, a score, and who they are."""
+    items = [
+        {
+            "comment": item.text,
+            "perspective_score": round(rng.random(), 4),
+            "ratings": [
+                {"worker_id": who, "toxic_score": rng.randint(0, 4), "gender": "Female"}
+                | {f"is_{name}": name in said for name in LABELS}
+                for who, said in item.answers.items()
+            ],
+        }
+        for item in crowd()
+    ]
+    return Layout("toxicity_ratings.json", lines(items), N, 5, 4)
+
+
+def coded_segments(rng: random.Random) -> Layout:
+    """MAXQDA: a colour, a document, the code of what is marked in it."""
+    rows: Rows = [["Color", "Document name", "Code", "Begin", "Segment", "Modified by"]]
+    for k in range(N):
+        code = rng.choice(LABELS)
+        rows.append(["#ff00aa", f"Interview {k % 9}", code, 7 * k, text(rng), "ann"])
+    return Layout("segments.csv", table(rows), N, 5, 0)
+
+
+def codes_on_lines(rng: random.Random) -> Layout:
+    """ATLAS.ti: the codes of a quotation, one on each line of the cell."""
+    rows: Rows = [["ID", "Quotation Content", "Document", "Codes"]]
+    for k in range(N):
+        codes = "\n".join(rng.sample(LABELS, 1 + k % 3))
+        rows.append([f"1:{k}", text(rng), "D1", codes])
+    return Layout("quotations.csv", table(rows), N, 5, 0)
+
+
+def sounds_and_splits(rng: random.Random) -> Layout:
+    """VGGSound: no header; the film, the second, the label, and the part it belongs to."""
+    part = ["train", "test"]
+    rows = [[f"f_I2y{k}", k, f"{LABELS[k % 5]} sounds", rng.choice(part)] for k in range(N)]
+    return Layout("vggsound.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def class_numbers_or_nothing(rng: random.Random) -> Layout:
+    """cleanlab's table of annotators: the number of a class, or nothing."""
+    people = [f"A{j:04d}" for j in range(6)]
+    rows: Rows = [["", *people]]
+    rows += [[k, *(rng.choice(["", 0.0, 1.0, 2.0]) for _ in people)] for k in range(N)]
+    return Layout("multiannotator.csv", table(rows), N, 3, 6, has_features=False)
+
+
+def present_or_absent(rng: random.Random) -> Layout:
+    """A column per sign, said to be present or absent."""
+    rows: Rows = [["subject", "notes", "tired", "anxious", "restless"]]
+    rows += [[f"s{k}", text(rng), *rng.choices(["Present", "Absent"], k=3)] for k in range(N)]
+    return Layout("signs.csv", table(rows), N, 3, 0)
+
+
+def scored_by_a_model(rng: random.Random) -> Layout:
+    """ToxicChat: columns of 0/1, and behind them a model's scores of all its own labels."""
+    rows: Rows = [["conv_id", "user_input", "toxic", "jailbreaking", "refused", "moderation"]]
+    for k in range(N):
+        scores = [["sexual", round(rng.random(), 3)], ["violence", round(rng.random(), 3)]]
+        rows.append([f"c{k}", text(rng), *rng.choices([0, 1], k=3), json.dumps(scores)])
+    return Layout("toxic_chat.csv", table(rows), N, 3, 0)
+
+
 CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     instruments_heard,
     instrument_relevance,
@@ -156,4 +249,14 @@ CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     hashed_users,
     rated_by_described,
     answers_of_fields,
+    street_sounds,
+    flags_alone,
+    second_labels,
+    ticked_by_workers,
+    coded_segments,
+    codes_on_lines,
+    sounds_and_splits,
+    class_numbers_or_nothing,
+    present_or_absent,
+    scored_by_a_model,
 )

@@ -98,3 +98,16 @@ def test_a_part_for_testing_is_left_out_with_a_word(tmp_path: Path) -> None:
     found = formats.read(path)
     assert found.dataset.n_instances == 40
     assert any("test_data is left out" in one.message for one in found.problems)
+
+
+def test_rows_that_measure_much_are_items(tmp_path: Path) -> None:
+    header = "store_id,product,price,width,height,sold,promoted"
+    rows: list[list[Any]] = [header.split(",")]
+    for k in range(60):
+        sizes = [k / 7, k / 3, (k * k) % 11 / 2, (k * 5) % 17 / 3]
+        rows.append([f"s{k // 3}", "abc"[k % 3], *sizes, k % 5 % 2])
+    path = tmp_path / "sales.csv"
+    path.write_text(layouts.table(rows))
+    data = formats.read(path).dataset
+    assert (data.n_instances, data.label_names) == (60, ("promoted",))
+    assert data.has_features

@@ -260,7 +260,9 @@ def label_in(said: Mapping[Any, Any], depth: int = DEPTH) -> Any:
         return flat
     inner = [one for value in rest.values() if isinstance(one := loaded(value), Mapping)]
     found = (label_in(one, depth - 1) for one in inner if depth)
-    return next((one for one in found if one is not None), None)
+    ticks = {key: value for key, value in flat.items() if isinstance(value, bool)}
+    own = ticks if len(ticks) > 1 and depth == DEPTH else None  # is_hate beside an age
+    return next((one for one in found if one is not None), own)
 
 
 def _objects(

@@ -26,10 +26,10 @@ NO_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # ['sea' 'sun'], which Python 
 VECTOR = {"0", "1", "True", "False"}
 UNSPOKEN = re.compile(r"[ _-]")
 YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "selected"}
-YES |= {"ja", "oui", "si", "sí", "sì", "sim", "vrai", "wahr"}
+YES |= {"present", "ja", "oui", "si", "sí", "sì", "sim", "vrai", "wahr"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "off", "reject", "unchecked"}
-NO |= {"not selected", "unselected", "nein", "nee", "non", "não", "faux", "falsch"}
+NO |= {"absent", "not selected", "unselected", "nein", "nee", "non", "não", "faux", "falsch"}
 
 
 def parse_names(cell: Any, delimiter: str | None) -> list[str]:

@@ -15,6 +15,7 @@ from core.formats.shared.guessing_features import find_features, find_shown
 from core.formats.shared.guessing_flags import (
     MAX_RATED,
     allows_layout,
+    flags_of_one_ending,
     flags_of_some_rows,
     graded_views,
     prefixed_labels,
@@ -39,6 +40,7 @@ from core.formats.shared.guessing_numbers import (
     probabilities_of_one,
 )
 from core.formats.shared.guessing_pairs import labels_by_content
+from core.formats.shared.guessing_sets import first_beside_second, more_of_a_view
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
     NO_LABEL,
@@ -50,7 +52,6 @@ from core.formats.shared.people import (
     find_alike_columns,
     find_people,
     is_numbered,
-    share_names,
 )
 from core.formats.shared.profiles import (
     DERIVED,
@@ -82,21 +83,12 @@ SET_NAMES = (
     *("categories", "genres", "choices", "topics", "given_label", "tag_string", "tag_list"),
 )
 OTHER_SET_NAMES = (
-    *(
-        "accept",
-        "annotations",
-        "annotation",
-        "answers",
-        "answer",
-        "responses",
-        "response",
-        "votes",
-        "vote",
-    ),
-    *("judgments", "judgements", "judgment", "judgement", "emotions", "emotion", "category", "tag"),
-    *("class", "class_label", "choice", "topic", "genre", "sentiment", "rating", "predictions"),
-    *("prediction", "predicted_labels", "attributes", "keywords", "toxicity", "intent", "intents"),
-    *("result", "results", "taskanswers", "class_name", "label_name", "labelname"),
+    *("accept", "annotations", "annotation", "answers", "answer", "responses", "response"),
+    *("votes", "vote", "judgments", "judgements", "judgment", "judgement", "emotions", "emotion"),
+    *("category", "tag", "class", "class_label", "choice", "topic", "genre", "sentiment", "rating"),
+    *("predictions", "prediction", "predicted_labels", "attributes", "keywords", "toxicity"),
+    *("intent", "intents", "code", "codes", "codings", "result", "results", "taskanswers"),
+    *("class_name", "label_name", "labelname"),
 )
 ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
@@ -108,6 +100,7 @@ ENDS_IN_RATINGS = re.compile(
 MAX_TWICE = 0.2  # of the cells that name a label twice
 MAX_NAME = 40  # letters of a label, where its column is not called one
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
+SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"}
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 
 
@@ -156,6 +149,7 @@ def _find_labels(roles: Roles) -> None:
         people_of_one_label,
         last_graded_labels,
         flags_of_some_rows,
+        flags_of_one_ending,
         trailing_flags,
         uncertain_flags,
         _set_like_text,
@@ -262,6 +256,7 @@ def _class_numbers(roles: Roles) -> bool:
 def _unnamed_set(roles: Roles) -> bool:
     """In a table without a header: the column of texts that repeat."""
     free = [one for one in roles.free.values() if UNNAMED.fullmatch(one.name)]
+    free = [one for one in free if not SPLITS.issuperset(map(str, one.values))]
     for one in reversed(free):
         if one.kind in ("text", "names", "number") and not one.distinct and not one.is_picture:
             delimiter, _ = delimiter_of(one)
@@ -308,7 +303,7 @@ def _set_like_text(roles: Roles) -> bool:
                 return _take_set(roles, one, f"lists of few names fill {one.name!r}")
             continue
         for delimiter in ("|", ";", "#"):
-            split = [set(str(value).split(delimiter)) for value in one.values]
+            split = [set(str(value).split(delimiter)) - {""} for value in one.values]
             several = sum(len(names) > 1 for names in split)
             if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
                 if find_alike_columns(roles):
@@ -323,10 +318,12 @@ def _lists_few_names(one: Profile) -> bool:
     if len(keys) == 1:
         return False
     try:
-        names = [name for value in one.values for name in parse_names(value, None)]
+        cells = [frozenset(parse_names(value, None)) for value in one.values]
     except ValueError:  # lists of something else
         return False
-    return bool(names) and len(set(names)) < len(one.values) / 2
+    known = frozenset().union(*cells)
+    differ = len(set(cells)) > 1 or len(cells) == 1  # scores of all labels are no labels
+    return bool(known) and differ and len(known) < len(cells) / 2
 
 
 def _names_with_commas(roles: Roles) -> bool:
@@ -348,22 +345,14 @@ def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     if not allows_layout(roles, "delimited"):
         return False
     delimiter, why = delimiter_of(one)
-    more = _more_of_a_view(roles, one, delimiter) if roles.fields.get("row") == "view" else []
+    beside = more_of_a_view if roles.fields.get("row") == "view" else first_beside_second
+    more = beside(roles, one, delimiter)
     reason += "".join(f"; {name!r} holds the same names" for name in more)
     roles.take("labels", [one.name, *more], reason, layout="delimited")
     roles.set("delimiter", delimiter, why)
     if roles.open("no_label"):
         roles.set("no_label", _no_label_words(one, delimiter))
     return True
-
-
-def _more_of_a_view(roles: Roles, one: Profile, delimiter: str | None) -> list[str]:
-    """Return columns of the same names that differ between views: a person's second label."""
-    texts = [other for other in roles.free.values() if other.kind == one.kind and other is not one]
-    texts = [other for other in texts if not (other.is_outcome or other.is_truth or other.is_wordy)]
-    texts = [other for other in texts if roles.fields.get("id") and one.kind in ("text", "names")]
-    found = [other for other in texts if share_names([one, other], delimiter)]
-    return [other.name for other in found if roles.differs_between_views(other)]
 
 
 def _no_label_words(one: Profile, delimiter: str | None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 The finders that `guessing` asks, each for one way to write them; true when it found some.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
@@ -13,10 +14,12 @@ from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
 
 TURK = "Answer."
 MIN_BETWEEN = 3  # 0/1 columns between ids and texts that are labels
+MAX_ALONE = 100  # 0/1 columns with nothing beside them that are labels; more may be words
 MAX_RATED = 10  # steps of a scale
 TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", "✔", "☑")
 CHECKED = {"checked", "selected"}
 BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
+ENDING = re.compile(r".+[ _.-](presence|present|label|flag)")
 UNSURE = ("unsure", "not sure", "maybe", "don't know", "not applicable")
 YES_NO_UNSURE = {"yes", "no", "", *UNSURE}
 
@@ -148,11 +151,29 @@ def graded_views(roles: Roles) -> bool:
     return True
 
 
+def flags_of_one_ending(roles: Roles) -> bool:
+    """In rows of views: 0/1 columns such as drill_presence, horn_presence, wherever they stand."""
+    if roles.fields.get("row") != "view" or not allows_layout(roles, "one_hot"):
+        return False
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    flags = [one for one in free if ENDING.fullmatch(one.key) and one.is_uncertain]
+    if len(flags) < MIN_BETWEEN:
+        return False
+    reason = f"{len(flags)} columns end in one word and hold 0/1"
+    about = {"layout": "one_hot", "label_style": "0/1"}
+    roles.take("labels", [one.name for one in flags], reason, **about)
+    if any(-1 in one.values for one in flags):
+        roles.set("not_asked", ("-1", "-1.0"), "-1 beside 0 and 1 says nothing")
+    return True
+
+
 def trailing_flags(roles: Roles) -> bool:
     """The run of 0/1 columns at the end of the table, or else at its beginning."""
     free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
     others = [one for one in free if one.kind in ("number", "numbers", "text")]
     others += [one for one in roles.profiles.values() if roles.fields.get("row") == "view"]
+    if roles.fields.get("id") is not None and 1 < len(free) <= MAX_ALONE:
+        others += free  # an id and nothing but 0/1
     if not others or not allows_layout(roles, "one_hot"):
         return False
     inner = [one for one in free if one.kind != "text" and not one.is_never_feature]

@@ -16,6 +16,7 @@ PAIRS = "one label of an item in each row"  # how reasons begin that are asked a
 REPEATS = 1.5  # rows per item, at least
 MIN_AGAIN = 5  # rows of an item (and person) that was there before
 MAX_LABELS = 200
+MAX_BESIDE = 3  # numbers that a row of one label holds
 KEY = re.compile(r".*[ _.]?(id|key)")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 CODE = re.compile(r"(.*[ _.-])?(codes?|labels?|class|category|tag|term|concept)")
@@ -61,8 +62,10 @@ def _label(roles: Roles, keys: Sequence[str]) -> Profile | None:
     free = [one for one in roles.free.values() if one.name not in keys and not one.is_outcome]
     texts = [one for one in free if one.kind == "text" and not roles.is_constant(one.name)]
     texts = [one for one in texts if not _says_yes_or_no(one)]
-    if len(keys) == 1 and (len(texts) > 1 or any(one.is_wordy for one in texts)):
-        return None  # rows that say more are items
+    told = [one for one in free if one.kind == "number" and not one.is_never_feature]
+    says_more = len(texts) > 1 or any(one.is_wordy for one in texts) or len(told) > MAX_BESIDE
+    if len(keys) == 1 and says_more:
+        return None  # then rows are items
     codes = [one for one in free if one.kind == "number" and _may_be_code(one)]
     found = [one for one in (*texts, *codes) if _tells_apart(roles, one, groups)]
     return found[0] if len(found) == 1 else None

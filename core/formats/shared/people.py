@@ -33,6 +33,9 @@ ITEM = re.compile(
     r"|subject|hit)[ _]?(id|ids|nr|no|number|name|key|idx)?",
     re.IGNORECASE,
 )
+ENDS_IN_ITEM = re.compile(
+    r".+[ _.-](file|file[ _]?name|path|clip|image|picture|video|audio|track|utterance)"
+)
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 MAX_SAMPLE = 200
 ALIKE = "columns that share a few names"
@@ -171,6 +174,7 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
     free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]
+    called += [one for one in free if ENDS_IN_ITEM.fullmatch(one.key) and one not in called]
     short = [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome]
     for group in (
         [one for one in free if one.is_id_named],
@@ -237,18 +241,20 @@ def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
 
 
 def _find_class_numbers(roles: Roles, free: Sequence[Profile]) -> bool:
-    """A column per person or rule with the number of a class, -1 where it said nothing."""
+    """A column per person or rule with the number of a class, else nothing or -1."""
     numbers = [one for one in free if one.holds_class_numbers]
-    people = [one for one in numbers if PERSON.fullmatch(one.key)]
+    called = (PERSON.fullmatch, NUMBERED_PERSON.fullmatch)
+    people = [one for one in numbers if any(is_called(one.key) for is_called in called)]
+    people = [one for one in people if "." not in one.key]  # one of several fields
     given = [one for one in roles.profiles.values() if not one.is_outcome]
     if len(numbers) == len(given) and all(UNNAMED.fullmatch(one.key) for one in numbers):
         people = numbers
     values = {value for one in people for value in one.values}
-    silent = sum(-1 in one.values for one in people)
+    silent = sum(-1 in one.values or None in roles.cells(one.name) for one in people)
     if len(people) < 3 or len(values) < 3 or 2 * silent < len(people):
         return False
     names = tuple(one.name for one in people)
-    why = "a column of class numbers per person, -1 where it said nothing"
+    why = "a column of class numbers per person, nothing or -1 where it said nothing"
     _take_columns(roles, names, names, why, "delimited")
     roles.set("not_asked", ("-1", "-1.0"))
     roles.set("delimiter", None)
