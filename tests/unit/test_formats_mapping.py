@@ -23,6 +23,7 @@ def table(**columns: Any) -> pa.Table:
 
 def test_prefixed_flags_are_labels_and_numbers_are_features() -> None:
     found = guess_mapping(table(id=list(range(N)), x=NUMBERS, label_a=FLAGS, label_b=FLAGS))
+    assert found.reasons["features"] == "1 other column holds numbers"
     assert (found.id, found.features, found.labels) == ("id", ("x",), ("label_a", "label_b"))
     assert found.layout == "one_hot"
     assert found.columns == ("id", "x", "label_a", "label_b")

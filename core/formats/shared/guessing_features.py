@@ -67,7 +67,8 @@ def _feature_columns(roles: Roles) -> tuple[tuple[str, ...], str]:
     if columns:  # then also those of yes and no, which alone would keep a text from being read
         numbers = set(columns)
         columns = tuple(one.name for one in free if one.name in numbers or _holds_words(one))
-    return columns, f"{len(columns)} other columns hold numbers"
+    which = "1 other column holds" if len(columns) == 1 else f"{len(columns)} other columns hold"
+    return columns, f"{which} numbers"
 
 
 def _is_excluded(roles: Roles, one: Profile) -> bool:

@@ -183,7 +183,8 @@ def trailing_flags(roles: Roles) -> bool:
         run = _leading_run(ordered)
         if run and not all(map(roles.is_constant, run)):
             columns = tuple(one.name for one in roles.free.values() if one.name in run)
-            reason = f"the {place} {len(columns)} columns hold only 0/1, -1/1 or true/false"
+            which = "column holds" if len(columns) == 1 else f"{len(columns)} columns hold"
+            reason = f"the {place} {which} only 0/1, -1/1 or true/false"
             style = style_of([roles.profiles[name] for name in columns])
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True

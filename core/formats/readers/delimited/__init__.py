@@ -284,9 +284,13 @@ def _options(
     types: dict[str, pa.DataType],
     invalid_row_handler: Callable[[Any], str] | None = None,
 ) -> dict[str, Any]:
-    columns = list(source.names)
+    read = pacsv.ReadOptions(
+        column_names=list(source.names),
+        block_size=source.block,
+        use_threads=invalid_row_handler is None,  # with threads pyarrow knows no row's number
+    )
     return {
-        "read_options": pacsv.ReadOptions(column_names=columns, block_size=source.block),
+        "read_options": read,
         "parse_options": pacsv.ParseOptions(
             delimiter=source.separator,
             newlines_in_values=source.text.quoted,
