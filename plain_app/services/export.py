@@ -30,6 +30,7 @@ from plain_app.services.workspace import current_decisions, workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
+LAST = 160  # characters of them from the end of a line: there stand the labels
 MAX_LISTED = 100  # cells of the difference
 COMPRESSED = {".parquet", ".npz", ".zip", ".gz"}  # already
 
@@ -286,7 +287,14 @@ def _text(path: Path) -> str:
     if b"\0" in head or path.suffix in (".parquet", ".npz", ".mat", ".arrow"):
         return f"(binary, {path.stat().st_size:,} bytes for {PREVIEWED} instances)"
     lines = head.decode("utf-8", "replace").splitlines()[:MAX_LINES]
-    return "\n".join(line if len(line) <= WIDEST else f"{line[:WIDEST]} …" for line in lines)
+    return "\n".join(map(_shortened, lines))
+
+
+def _shortened(line: str) -> str:
+    """Return a line, without its middle if it is long."""
+    if len(line) <= WIDEST:
+        return line
+    return f"{line[: WIDEST - LAST]} … {line[-LAST:]}"
 
 
 @contextmanager
