@@ -99,8 +99,9 @@ def reliability_table(found: Reliability) -> pd.DataFrame:
             ("says no when false", found.specificity),
         )
     }
-    note = ["its yes says little" if little else "" for little in found.says_little]
-    return pd.DataFrame({"source": found.sources, **parts, "": note})
+    if any(found.says_little):
+        parts[""] = ["its yes says little" if little else "" for little in found.says_little]
+    return pd.DataFrame({"source": found.sources, **parts})
 
 
 def source_evidence(results: Explored, row: int, label: int) -> SourceEvidence | None:

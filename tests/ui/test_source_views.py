@@ -1,5 +1,6 @@
 """What the views show where several sources offered labels."""
 
+from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.store import Workspace
 from plain_app.server import tokens
-from plain_app.services import desk, explore, maps
+from plain_app.services import desk, explore, maps, sources
 
 APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 KINDS = ("good", "good", "always yes")
@@ -65,6 +66,9 @@ def test_data_shows_sources_their_agreement_and_reliability(workspace, dataset):
     assert table(app, "label")["judged by two"].sum() > 0
     reliable = next(one.value for one in app.dataframe if "says yes when true" in one.value)
     assert reliable[""].tolist() == ["", "", "its yes says little"]
+    votes = simulate(load_demo(n_instances=150).truth, KINDS[:2], 0).votes
+    careful = sources.reliability_of(replace(dataset, candidates=None, votes=votes), None)[0]
+    assert "" not in sources.reliability_table(careful)  # no column that says nothing
 
 
 def test_a_table_of_votes_makes_a_data_set_with_sources(workspace, dataset):

@@ -68,7 +68,8 @@ def _draw_demos() -> None:
             on_click=on_demo,
             args=("demo-crowd",),
             help="1,200 messages to a town hall, each labelled by three of five people: one is "
-            "careful, one in a hurry, one generous, one guesses. See Sources tell who is who.",
+            "careful, one in a hurry, one generous, one middling, one guesses. See Sources tell "
+            "who is who.",
         )
 
 

@@ -127,7 +127,8 @@ def _draw_stored(fingerprint: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="data.stored_bar"):
         st.subheader("What it holds", width="content")
         st.page_link(TRAIN, label="Train on it", icon=":material/arrow_forward:")
-        with st.popover("Open another", key="data.open"):
+        key = f"data.open_{fingerprint}"  # by data: closes when other data were opened
+        with st.popover("Open another", key=key):
             draw_opening()
     _draw_level(dataset, report)
     _draw_report(dataset, report)

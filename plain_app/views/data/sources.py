@@ -10,19 +10,24 @@ from plain_app import state
 from plain_app.services import sources
 
 ROW = 28
+_COUNT = st.column_config.NumberColumn(format="localized")
 _OVERVIEW: dict[str, Any] = {
+    "instances": _COUNT,
+    "offers": _COUNT,
     "offers each": st.column_config.NumberColumn(format="%.2f", help="Labels per instance."),
     "confirmed": st.column_config.ProgressColumn(
-        format="percent",
+        format="%.2f",
         min_value=0,
         max_value=1,
         help="Of its offers that others were asked about: the share of them who offered it too.",
     ),
 }
 _AGREEMENT: dict[str, Any] = {
+    "judged by two": _COUNT,
+    "differ": _COUNT,
     "agreement": st.column_config.NumberColumn(
         format="%.2f", help="Krippendorff's alpha: 1 all agree, 0 as by chance."
-    )
+    ),
 }
 
 
