@@ -140,7 +140,7 @@ def sweep_points(
 
 
 def sweep_option(points: SweepPoints, title: str, y_name: str = "") -> dict[str, Any]:
-    """Draw lines along the stops of a setting; a mark stands where it is now."""
+    """Draw shares along the stops of a setting; a mark stands where it is now."""
     line = {"type": "line", "showSymbol": False}
     series: list[dict[str, Any]] = [
         {**line, "name": name, "data": [list(pair) for pair in enumerate(values)]}
@@ -151,7 +151,7 @@ def sweep_option(points: SweepPoints, title: str, y_name: str = "") -> dict[str,
     option = titled(
         title,
         xAxis=axis(points.name, "category", data=points.stops, boundaryGap=False),
-        yAxis=axis(y_name, scale=True, splitNumber=4),
+        yAxis=axis(y_name, scale=True, max=1, splitNumber=4),
         series=series,
         legend=legend(list(points.lines)),
     )

@@ -117,3 +117,8 @@ def test_runs_disagree_where_not_all_keep_a_cell():
     assert found.cells.tolist() == [2, 1]  # the widest apart first
     assert found.pairs.tolist() == [[0, 2, 1], [2, 0, 1], [1, 1, 0]]
     assert found.by_instance.tolist() == [1, 0, 1]
+
+
+def test_no_scale_of_the_lens_goes_beyond_one():
+    points = lens.SweepPoints("alpha", ["0", "1"], 0, {"on the right side": [1.0, 1.0]})
+    assert lens.sweep_option(points, "Agreement")["yAxis"]["max"] == 1
