@@ -11,7 +11,7 @@ from finished_run import finished_run
 from core.data.dataset import CandidateDataset
 from core.data.demo import DEMOS
 from core.engine.config import PlainConfig
-from core.store import files
+from core.store import RunState, files
 from plain_app.services import review
 
 VIEWS = ("data", "train", "review", "export")
@@ -52,6 +52,18 @@ def test_every_view_draws_every_state(stage, open_app, view, state):
     app = open_app(view)
     assert not app.exception
     assert not app.error
+
+
+@pytest.mark.parametrize("view", ["explore", "review", "tune", "export"])
+def test_views_that_need_results_follow_a_run_at_work_and_say_why_there_are_none(
+    stage, open_app, view
+):
+    stage.set("running")
+    app = open_app(view)
+    assert not app.exception
+    assert re.search(f"At work: epoch [0-9]+ of {2 * EPOCHS}", texts(app))
+    stage.space.runs.finish(stage.run_id, RunState.FAILED, "why")
+    assert "This run failed" in texts(app.run())
 
 
 @pytest.mark.parametrize("view", [*VIEWS, "explore", "compare", "tune"])

@@ -10,11 +10,11 @@ from plain_app.views.explore.labels import draw_labels
 from plain_app.views.explore.map import draw_map
 from plain_app.views.explore.outside import draw_outside
 from plain_app.widgets.empty import draw_lost, empty_state
+from plain_app.widgets.following import TICK_SECONDS, follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
 
 PARTS = {"Map": draw_map, "Labels": draw_labels, "Outside the candidates": draw_outside}
-TICK_SECONDS = 2.0
 
 
 def draw() -> None:
@@ -26,8 +26,7 @@ def draw() -> None:
         part = tab_bar("Part", list(PARTS), "explore.part")
         every = TICK_SECONDS if situation == "live" else None
         st.fragment(PARTS[part], run_every=every)(run.id)
-    if run is not None and situation in ("working", "live"):
-        st.fragment(_await, run_every=TICK_SECONDS)(run.id, situation)
+    follow_run(run, situation)
 
 
 def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
@@ -44,14 +43,6 @@ def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
     }
     page, link = (TRAIN, "Go to Train") if has_data else (DATA, "Go to Data")
     return empty_state(*texts[situation], page=page, link=link, found=(run and run.error) or "")
-
-
-def _await(run_id: str, before: Situation) -> None:
-    """Say how far a run at work is; start over once it has results, or has ended."""
-    situation, run = explore.situation(run_id)
-    if situation != before or run is None:
-        st.rerun()
-    st.caption(f"At work: epoch {run.epoch} of {run.config.epochs}. What you see follows it.")
 
 
 if __name__ == "__main__":

@@ -18,9 +18,10 @@ from plain_app.services import explore, export
 from plain_app.services.export import Outcome
 from plain_app.widgets.audit import draw_audit
 from plain_app.widgets.chart import draw_chart
-from plain_app.widgets.empty import draw_lost, empty_state
+from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.errors import error_guard, show_error
 from plain_app.widgets.figures import Figure, figure_row, listed
+from plain_app.widgets.following import follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tables import cell_table
 from plain_app.widgets.tabs import tab_bar
@@ -41,11 +42,17 @@ def draw() -> None:
     situation, run = explore.situation(chosen.run_id)
     if situation == "lost" and run is not None:
         return draw_lost(run.fingerprint, run)
-    if situation != "ready" or run is None:
-        text = "A run has to end first: its confidences and your decisions make the labels."
-        page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")
-        return empty_state("Nothing to export yet", text, page=page, link=link)
-    return _draw_export(run)
+    if situation == "ready" and run is not None:
+        return _draw_export(run)
+    texts = {
+        "no run": "A run has to end first: its confidences and your decisions make the labels.",
+        "working": "This run is still at work. Its labels are there when it has ended.",
+        "live": "This run is still at work. Its labels are there when it has ended.",
+        **NO_RESULTS,
+    }
+    page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")
+    empty_state("Nothing to export yet", texts[situation], page=page, link=link)
+    return follow_run(run, situation)
 
 
 @st.fragment

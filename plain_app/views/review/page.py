@@ -14,12 +14,14 @@ from plain_app import state
 from plain_app.server import tokens
 from plain_app.server.access import BROWSER
 from plain_app.services import explore, review
+from plain_app.services.explore import Situation
 from plain_app.services.workspace import list_annotators
 from plain_app.views.review.parts import PARTS
 from plain_app.widgets.audit import NO_FILTERS, ORDER, draw_audit, draw_habits
 from plain_app.widgets.desk import review_desk
 from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.errors import error_guard
+from plain_app.widgets.following import follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
 
@@ -55,7 +57,7 @@ def draw() -> None:
     return _draw_review(run, chosen.annotator)
 
 
-def _draw_nothing(situation: str, fingerprint: str | None, run: RunRow | None) -> None:
+def _draw_nothing(situation: Situation, fingerprint: str | None, run: RunRow | None) -> None:
     if situation == "lost" and run is not None:
         return draw_lost(run.fingerprint, run)
     texts = {
@@ -65,7 +67,8 @@ def _draw_nothing(situation: str, fingerprint: str | None, run: RunRow | None) -
         **NO_RESULTS,
     }
     page, link = (TRAIN, "Go to Train") if fingerprint else (DATA, "Go to Data")
-    return empty_state("Nothing to review yet", texts[situation], page=page, link=link)
+    empty_state("Nothing to review yet", texts[situation], page=page, link=link)
+    return follow_run(run, situation)
 
 
 def _draw_who() -> None:

@@ -5,6 +5,7 @@ from plain_app.services import explore
 from plain_app.views.tune.lens import draw_lens
 from plain_app.views.tune.search import draw_search
 from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
+from plain_app.widgets.following import follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
 
@@ -34,7 +35,8 @@ def _draw_lens(run_id: str | None) -> None:
         "live": "This run is still at work. The lens opens when it has ended.",
         **NO_RESULTS,
     }
-    return empty_state("No lens yet", texts[situation], page=TRAIN, link="Go to Train")
+    empty_state("No lens yet", texts[situation], page=TRAIN, link="Go to Train")
+    return follow_run(run, situation)
 
 
 if __name__ == "__main__":
