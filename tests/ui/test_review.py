@@ -123,6 +123,13 @@ def part(app: AppTest, title: str) -> AppTest:
     return app.segmented_control(key="review.part").set_value(title).run()
 
 
+def test_one_decision_is_counted_as_one(stage, open_review):
+    decide(stage, 1, "ann")
+    app = open_review("ann")
+    assert app.button(key="review.undo_many").label == "Undo the last 1 answer, settled cells too"
+    assert part(app, "Retrain").button(key="review.retrain").label == "Retrain with 1 decision"
+
+
 def test_a_run_without_weights_cannot_be_retrained_and_says_so(stage, open_review):
     decide(stage, 20)
     app = part(open_review(), "Retrain")

@@ -12,7 +12,7 @@ from plain_app.services.explore import Explored
 from plain_app.views.explore.instance import draw_instance, on_row
 from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import open_in_review
-from plain_app.widgets.tables import PICTURE_ROW, ROW, chosen_rows
+from plain_app.widgets.tables import HEAD, PICTURE_ROW, ROW, chosen_rows
 
 
 def draw_outside(run_id: str) -> None:
@@ -44,11 +44,12 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
     if results.picture_column is not None:
         table = {"picture": [results.picture(int(row)) for row in found.rows], **table}
     cells = list(zip(found.rows.tolist(), found.labels.tolist(), strict=True))
+    tall = ROW if results.picture_column is None else PICTURE_ROW
     st.dataframe(
         pd.DataFrame(table),
         hide_index=True,
-        row_height=ROW if results.picture_column is None else PICTURE_ROW,
-        height=560,
+        row_height=tall,
+        height=min(HEAD + tall * len(cells), 560),
         column_config={
             "picture": st.column_config.ImageColumn("", width=52),
             "prediction": st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1),

@@ -20,7 +20,7 @@ from plain_app.views.review.trust import (
 )
 from plain_app.widgets.errors import show_error
 from plain_app.widgets.evidence import draw_evidence
-from plain_app.widgets.figures import Figure, duration, figure_row
+from plain_app.widgets.figures import Figure, counted, duration, figure_row
 from plain_app.widgets.tables import cell_table
 
 MAX_ROWS = 200
@@ -54,7 +54,7 @@ def _draw_recent(run: RunRow, annotator: str) -> None:
         st.caption("Your last answers")
         if answers:
             st.button(
-                f"Undo the last {min(len(answers), 10)} and all they settled",
+                f"Undo the last {counted(min(len(answers), 10), 'answer')}, settled cells too",
                 key="review.undo_many",
                 type="tertiary",
                 icon=":material/undo:",

@@ -11,8 +11,8 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.services import review, runs, trust
 from plain_app.widgets.errors import show_error
-from plain_app.widgets.figures import Figure, figure_row, state_badge
-from plain_app.widgets.tables import ROW, cell_table
+from plain_app.widgets.figures import Figure, counted, figure_row, state_badge
+from plain_app.widgets.tables import HEAD, ROW, cell_table
 
 VERDICTS: tuple[Literal["keep"], Literal["reject"]] = ("keep", "reject")
 
@@ -37,7 +37,7 @@ def draw_agreement(run: RunRow, annotator: str) -> None:
 def _draw_self_agreement(run: RunRow) -> None:
     """Say how far people agree with themselves: of twenty answers one comes back, blind."""
     table = trust.self_agreement_table(run.fingerprint)
-    st.caption("With oneself: now and then an instance comes back blind")
+    st.caption("With oneself: now and then an instance that was answered comes back, blind.")
     if len(table):
         cell_table(table, "review.self_agreement", 200)
 
@@ -66,7 +66,7 @@ def _chosen(table: pd.DataFrame, key: str) -> list[int]:
     event = st.dataframe(
         table,
         hide_index=True,
-        height=260,
+        height=min(HEAD + ROW * max(len(table), 1), 260),
         row_height=ROW,
         key=key,
         on_select="rerun",
@@ -140,10 +140,10 @@ def draw_finish(run: RunRow, annotator: str) -> None:
             [
                 Figure(
                     "false that would be kept",
-                    f"{left_.total:.0f}",
+                    f"{left_.total:,.0f}",
                     "Estimated from cells that were drawn at random",
                 ),
-                Figure("95 % interval", f"{left_.total_low:.0f} – {left_.total_high:.0f}"),
+                Figure("95 % interval", f"{left_.total_low:,.0f} – {left_.total_high:,.0f}"),
                 Figure("decisions left", f"{done.n_clicks:,}", "To the share above, at most"),
                 Figure("audited", f"{int(left_.n_audited.sum()):,}", "Random cells decided"),
             ],
@@ -173,7 +173,7 @@ def _draw_auto(run: RunRow, annotator: str) -> None:
     count = sum(len(one.rows) for one in found.values())
     with st.container(horizontal=True):
         st.button(
-            f"Decide {count:,} cells",
+            f"Decide {counted(count, 'cell')}",
             key="review.auto",
             disabled=not count,
             type="primary",
@@ -183,7 +183,7 @@ def _draw_auto(run: RunRow, annotator: str) -> None:
         n_made = trust.n_resolved(run.fingerprint, annotator)
         if n_made:
             st.button(
-                f"Undo {n_made:,} cells",
+                f"Undo {counted(n_made, 'cell')}",
                 key="review.auto_undo",
                 icon=":material/undo:",
                 on_click=trust.undo_resolved,
@@ -197,7 +197,7 @@ def on_resolve_rest(run_id: str, precision: float, annotator: str) -> None:
 
 
 def _about(verdict: str, found: AutoResolve) -> str:
-    seen = f"{found.n_audited:,} random cells, {found.n_wrong:,} of them wrong"
+    seen = f"{counted(found.n_audited, 'random cell')}, {found.n_wrong:,} of them wrong"
     if found.cut is None:
         return (
             f"**{verdict}**: refused. {seen}. At least {found.n_needed:,} more must be answered, "
@@ -216,7 +216,7 @@ def draw_retrain(run: RunRow, annotator: str) -> None:
     count = review.progress(run.id).n_decided
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            f"Retrain with {count:,} decisions",
+            f"Retrain with {counted(count, 'decision')}",
             key="review.retrain",
             type="primary",
             icon=":material/model_training:",
