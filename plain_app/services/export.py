@@ -30,7 +30,7 @@ from plain_app.services.workspace import current_decisions, workspace
 
 PREVIEWED = 3  # instances in a preview
 MAX_LINES, WIDEST = 12, 400  # of a file in a preview
-LAST = 160  # characters of them from the end of a line: there stand the labels
+LAST = 260  # characters of them from the end of a line: there stand the labels
 MAX_LISTED = 100  # cells of the difference
 COMPRESSED = {".parquet", ".npz", ".zip", ".gz"}  # already
 

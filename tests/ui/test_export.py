@@ -207,7 +207,7 @@ def test_an_uploaded_file_comes_out_with_its_own_columns(stage, tmp_path, name, 
     assert CliRunner().invoke(command_line, arguments).exit_code == 0
     assert (tmp_path / "shell.csv").read_text().splitlines() == out
     preview = export.preview(made, "out.csv", "csv")
-    shown = [one if len(one) <= 400 else f"{one[:240]} … {one[-160:]}" for one in out[:4]]
+    shown = [one if len(one) <= 400 else f"{one[:140]} … {one[-260:]}" for one in out[:4]]
     assert preview[0][1].splitlines() == shown
 
 
