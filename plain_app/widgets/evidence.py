@@ -63,7 +63,7 @@ def _draw_voters(
     voted += [(vote, names[vote.at], row, vote.at) for vote in points.label_votes]
     table = pd.DataFrame(
         {
-            "voter": [name[:80] for _, name, _, _ in voted],
+            "from": [name[:80] for _, name, _, _ in voted],
             "is": ["instance" if at < n_voters else "label" for at in range(len(voted))],
             "adds": [vote.contribution for vote, *_ in voted],
             "offered": [bool(results.dataset.candidates[i, j]) for *_, i, j in voted],

@@ -239,6 +239,7 @@ def test_the_card_follows_what_is_written_pressed_and_chosen(ready):
     assert "not offered" in last
     voters = app.dataframe(key=f"explore.why.voters.6.{explained.value}").value
     assert set(voters["is"]) <= {"instance", "label"}
+    assert "from" in voters  # a vote is what a source said
     assert "was not offered" in shown(app)
 
 

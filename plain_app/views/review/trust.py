@@ -139,9 +139,9 @@ def draw_finish(run: RunRow, annotator: str) -> None:
         figure_row(
             [
                 Figure(
-                    "false that would be kept",
+                    "false kept ≈",
                     f"{left_.total:,.0f}",
-                    "Estimated from cells that were drawn at random",
+                    "Estimated from cells that were drawn at random: false, and kept as it is now",
                 ),
                 Figure("95 % interval", f"{left_.total_low:,.0f} – {left_.total_high:,.0f}"),
                 Figure("decisions left", f"{done.n_clicks:,}", "To the share above, at most"),
