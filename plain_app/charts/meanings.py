@@ -14,7 +14,7 @@ import numpy.typing as npt
 from core.confidence.level import expected_range
 from core.engine.balance import balance
 from core.engine.config import PlainConfig
-from plain_app.charts import axis, titled
+from plain_app.charts import axis, legend, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 from plain_app.charts.meaning_examples import (
     Line,
@@ -25,6 +25,7 @@ from plain_app.charts.meaning_examples import (
 )
 
 Floats = npt.NDArray[np.float64]
+TOOLS = 60  # pixels at the right, where the tools are
 _COSINES = np.linspace(0.98, 0.3, 24) ** 1.2  # of the neighbours of an example, nearest first
 
 
@@ -82,8 +83,8 @@ def meaning_option(points: Meaning) -> dict[str, Any]:
     option = titled("", xAxis=x, yAxis=axis(points.y, nameGap=34), series=series)
     option["grid"] |= {"top": 30, "left": 20}
     if len(points.lines) > 1:
-        option["legend"] = {"top": 0, "left": 0, "itemWidth": 14, "itemHeight": 6}
-        option["legend"]["textStyle"] = {"fontSize": 11}
+        option["legend"] = legend(list(points.lines), top=0, right=TOOLS)
+        option["grid"]["top"] = 48  # two rows of names, and the mark's own
     return option
 
 

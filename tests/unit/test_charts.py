@@ -113,7 +113,9 @@ def test_every_setting_has_a_picture_under_every_preset(name):
         points = meanings.meaning_points(name, PlainConfig.preset(preset), SIZES)
         assert points.text
         assert points.lines or points.bars
-        json.dumps(meanings.meaning_option(points), allow_nan=False)
+        option = meanings.meaning_option(points)
+        json.dumps(option, allow_nan=False)
+        assert "right" in option.get("legend", {"right": 0})  # its names keep off the tools
 
 
 def test_pictures_show_what_the_engine_computes():
