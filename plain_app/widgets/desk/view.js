@@ -43,7 +43,7 @@ export class View {
     this.trigger = trigger;
     if (queue.changed !== this.draw) {
       this.queue.changed = () => {};
-      this.queue = queue;
+      Object.assign(this, { queue, note: "" });
       queue.changed = this.draw;
       if (!queue.item) queue.fetchMore();
       // Whoever has just given a name goes on with the desk's keys, not with letters of the name.
