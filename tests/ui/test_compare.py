@@ -52,6 +52,8 @@ def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     assert table_with(app, "≠ A")["≠ A"].tolist()[1] == differ.sum()
     assert differ.any()
     assert len(table_with(app, "label", "A")) == min(100, differ.sum())
+    is_judged = any("AUC on truth" in one.value for one in app.dataframe)
+    assert is_judged == ("votes of sources included" in texts(app))
 
 
 def test_the_cells_listed_are_those_on_different_sides(two, open_app):

@@ -155,6 +155,8 @@ def _draw_figures(
     apart = {f"≠ {name}": ",.0f" for name in names}
     kinds = {"agrees, %": ".1f", "open": "link", **scores, **apart}
     cell_table(table, "compare.figures", 270, kinds)
+    if "AUC on truth" in table:
+        st.caption("AUC and F1: at the end, votes of sources included. The curves: at each epoch.")
 
 
 def _address(one: Subject) -> str:

@@ -258,7 +258,8 @@ CHANGED_HELP = "Candidate cells that crossed 0.5 in the last epoch"
 def _score(last: Any) -> Figure:
     if last is None or not last.metrics:
         return Figure("entropy", "…" if last is None else f"{last.entropy:.3f}")
-    return Figure("AUC", f"{last.metrics['auc']:.3f}", "True above false candidates, all cells")
+    about = "True above false candidates, all cells, in the last epoch"
+    return Figure("AUC", f"{last.metrics['auc']:.3f}", about)
 
 
 def _spent(spent: dict[str, float], stage: str) -> str:

@@ -53,8 +53,10 @@ def _draw_run_actions(ids: list[str]) -> None:
     st.button("Delete", key="train.delete_marked", on_click=on_delete, args=(ids,))
 
 
+OF_EPOCH = "Against the truth, in the last epoch. Compare has it of the confidences at the end."
 RUN_COLUMNS = {
-    name: st.column_config.NumberColumn(format="%.4f", width=90) for name in ("loss", "AUC", "F1")
+    name: st.column_config.NumberColumn(format="%.4f", width=90, help=about)
+    for name, about in (("loss", None), ("AUC", OF_EPOCH), ("F1", OF_EPOCH))
 }
 
 
