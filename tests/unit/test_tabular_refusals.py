@@ -45,6 +45,13 @@ def test_packed_files_are_unpacked(pack: str, tmp_path: Path) -> None:
     assert_rows(formats.read(path, name="b.csv"))
 
 
+def test_a_zip_file_that_is_cut_off_is_called_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv.zip"
+    path.write_bytes(fuzzing.zipped(ROWS.format(",").encode(), "a.csv")[:-30])
+    with pytest.raises(DatasetError, match="not a zip file"):
+        formats.read(path)
+
+
 @pytest.mark.parametrize("pack", ["gz", "zip"])
 def test_bombs_are_refused_early(
     pack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

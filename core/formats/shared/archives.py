@@ -55,21 +55,23 @@ def unpacked(path: Path, name: str) -> Iterator[Path]:
 
 
 def _unpack(path: Path, name: str, folder: Path) -> Path:
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            exported = _exported(archive.namelist())
-            if exported is not None:
-                _unpack_all(archive, folder)
-                return folder / exported
-            member = _data_member(archive)
-            target = folder / Path(member.filename).name
-            for one in (*_beside(archive, member), member):  # it goes before what is called like it
-                with archive.open(one) as packed:
-                    _copy(packed, folder / Path(one.filename).name)
+    with path.open("rb") as file:
+        is_gzip = file.read(len(GZIP)) == GZIP
+    if is_gzip:
+        target = folder / (Path(name).stem or "file")
+        with gzip.open(path) as packed:
+            _copy(packed, target)
         return target
-    target = folder / (Path(name).stem or "file")
-    with gzip.open(path) as packed:
-        _copy(packed, target)
+    with zipfile.ZipFile(path) as archive:
+        exported = _exported(archive.namelist())
+        if exported is not None:
+            _unpack_all(archive, folder)
+            return folder / exported
+        member = _data_member(archive)
+        target = folder / Path(member.filename).name
+        for one in (*_beside(archive, member), member):  # it goes before what is called like it
+            with archive.open(one) as inner:
+                _copy(inner, folder / Path(one.filename).name)
     return target
 
 
