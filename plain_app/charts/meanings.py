@@ -25,7 +25,6 @@ from plain_app.charts.meaning_examples import (
 )
 
 Floats = npt.NDArray[np.float64]
-TOOLS = 60  # pixels at the right, where the tools are
 _COSINES = np.linspace(0.98, 0.3, 24) ** 1.2  # of the neighbours of an example, nearest first
 
 
@@ -83,8 +82,8 @@ def meaning_option(points: Meaning) -> dict[str, Any]:
     option = titled("", xAxis=x, yAxis=axis(points.y, nameGap=34), series=series)
     option["grid"] |= {"top": 30, "left": 20}
     if len(points.lines) > 1:
-        option["legend"] = legend(list(points.lines), top=0, right=TOOLS)
-        option["grid"]["top"] = 48  # two rows of names, and the mark's own
+        option["legend"] = legend(list(points.lines))  # beneath the tools
+        option["grid"]["top"] = 58  # the tools, the names, the mark's own
     return option
 
 

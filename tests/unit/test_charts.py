@@ -115,7 +115,8 @@ def test_every_setting_has_a_picture_under_every_preset(name):
         assert points.lines or points.bars
         option = meanings.meaning_option(points)
         json.dumps(option, allow_nan=False)
-        assert "right" in option.get("legend", {"right": 0})  # its names keep off the tools
+        legend = option.get("legend", {"top": 24})
+        assert legend["top"] >= option["toolbox"]["itemSize"] + 7  # its names keep off the tools
 
 
 def test_pictures_show_what_the_engine_computes():
