@@ -260,11 +260,11 @@ def seconds_left(run: RunRow, epochs: list[EpochRecord]) -> float | None:
     return pace * (run.config.epochs - epochs[-1].epoch)
 
 
-def known_pace(fingerprint: str) -> float | None:
-    """Return the seconds per epoch of the last run on this data, if there is one."""
+def known_pace(fingerprint: str, config: PlainConfig) -> float | None:
+    """Return the seconds per epoch of the last run on this data with such settings, if any."""
+    free = {"epochs": config.epochs, "seed": config.seed}  # an epoch takes as long with others
     for run in list_runs(fingerprint):
-        epochs = events(run.id).epochs
-        if epochs:
+        if run.config.model_copy(update=free) == config and (epochs := events(run.id).epochs):
             return sum(sum(one.seconds.values()) for one in epochs) / len(epochs)
     return None
 

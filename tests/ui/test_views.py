@@ -12,7 +12,7 @@ from core.data.dataset import CandidateDataset
 from core.data.demo import DEMOS
 from core.engine.config import PlainConfig
 from core.store import RunState, files
-from plain_app.services import review
+from plain_app.services import review, runs
 
 VIEWS = ("data", "train", "review", "export")
 SECTIONS = (
@@ -370,3 +370,11 @@ def test_before_any_run_data_says_that_the_level_is_unknown(stage, open_app):
     stage.dataset = CandidateDataset(data.features, data.candidates, data.label_names, data.ids)
     stage.set("loaded")
     assert "unknown until trained" in texts(open_app("data"))
+
+
+def test_the_time_a_run_will_take_is_told_from_runs_with_the_same_settings(stage, open_app):
+    stage.set("finished")
+    open_app("train")
+    fingerprint = stage.dataset.fingerprint
+    assert runs.known_pace(fingerprint, PlainConfig(epochs=3, seed=5))
+    assert runs.known_pace(fingerprint, PlainConfig(members=3)) is None

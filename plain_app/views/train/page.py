@@ -107,10 +107,13 @@ def _draw_settings(fingerprint: str) -> None:
 
 
 def _draw_estimate(fingerprint: str) -> None:
-    pace = runs.known_pace(fingerprint)
-    epochs = state.recall("train.epochs")
-    if pace is not None and epochs:
-        st.caption(f"about {duration(pace * epochs)}, as the last run went")
+    try:
+        config = form_config(_preset())
+    except PlainError:
+        return  # Start training says what is wrong
+    pace = runs.known_pace(fingerprint, config)
+    if pace is not None:
+        st.caption(f"about {duration(pace * config.epochs)}, as the last such run went")
 
 
 def _draw_refusal() -> None:
