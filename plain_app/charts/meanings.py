@@ -80,7 +80,7 @@ def meaning_option(points: Meaning) -> dict[str, Any]:
                 "data": [{"xAxis": points.mark}],
             }
     option = titled("", xAxis=x, yAxis=axis(points.y, nameGap=34), series=series)
-    option["grid"] |= {"top": 30, "left": 20}
+    option["grid"] |= {"top": 30, "left": 26}
     if len(points.lines) > 1:
         option["legend"] = legend(list(points.lines))  # beneath the tools
         option["grid"]["top"] = 58  # the tools, the names, the mark's own
