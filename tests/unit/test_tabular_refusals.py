@@ -78,6 +78,7 @@ def test_archives_of_several_files_and_workbooks_are_refused(tmp_path: Path) -> 
     for names, message in (
         (("a", "b"), "one data file"),
         (("[Content_Types].xml", "b"), "workbooks"),
+        (("mimetype", "content.xml"), "workbooks"),
     ):
         with zipfile.ZipFile(path, "w") as archive:
             for name in names:

@@ -98,9 +98,9 @@ def _unpack_all(archive: zipfile.ZipFile, folder: Path) -> None:
 
 def _data_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     names = archive.namelist()
-    if "[Content_Types].xml" in names:
+    if "[Content_Types].xml" in names or {"mimetype", "content.xml"} <= set(names):
         fix = "Save the sheet as CSV (UTF-8)."
-        refuse("Excel workbooks cannot be read", fix, value=", ".join(sorted(names)[:5]))
+        refuse("workbooks cannot be read", fix, value=", ".join(sorted(names)[:5]))
     found = data_file_among(names)
     if found is None or not Path(found).name:
         fix = "Pack the data file alone, or with its pictures and the names of its classes."
