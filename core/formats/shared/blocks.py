@@ -122,4 +122,6 @@ class FeatureBlock:
 def _sparse_rows(columns: Columns, dtype: type[np.generic]) -> Iterator[sp.csr_array]:
     for i in range(0, len(columns[0]), BLOCK_ROWS):
         block = np.array([column[i : i + BLOCK_ROWS] for column in columns], dtype)
-        yield sp.csr_array(block.T)
+        at = np.flatnonzero(block != 0)  # scipy takes several times as long to find them
+        column, row = (part.astype(np.int32) for part in np.divmod(at, block.shape[1]))
+        yield sp.csr_array((block.ravel()[at], (row, column)), shape=block.T.shape)
