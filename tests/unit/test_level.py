@@ -56,14 +56,16 @@ def test_regular_numbers_of_false_candidates_are_found():
     assert level.share_low <= 1 - truth.sum() / candidates.sum() <= level.share_high
 
 
-def test_regular_numbers_of_true_labels_are_not_taken_for_false_ones():
-    rng = np.random.default_rng(3)
-    strength = 0.5 * rng.standard_normal((1000, 12)) + np.linspace(-1, 1, 12)
-    place = np.argsort(np.argsort(-strength - rng.gumbel(size=strength.shape), axis=1), axis=1)
-    truth = place < rng.integers(3, 6, len(place))[:, None]
-    seen = expit(strength - 1)
-    gained = OfferCurve(truth, seen).counted(truth, seen, 0.005, 0.02)
-    assert gained == 0.005  # a little likelier with .105, by less than chance explains
+def test_regular_numbers_of_true_labels_are_seldom_taken_for_false_ones():
+    taken = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        strength = 0.5 * rng.standard_normal((1000, 12)) + np.linspace(-1, 1, 12)
+        place = np.argsort(np.argsort(-strength - rng.gumbel(size=strength.shape), axis=1), axis=1)
+        truth = place < rng.integers(3, 6, len(place))[:, None]
+        seen = expit(strength - 1)
+        taken.append(OfferCurve(truth, seen).counted(truth, seen, 0.005, 0.02) > 0.005)
+    assert sum(taken) <= 1  # by chance; two where any gain in likelihood was enough
 
 
 def test_the_few_cells_in_which_rare_labels_are_true_are_told_apart():
