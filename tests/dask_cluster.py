@@ -21,7 +21,7 @@ class DaskCluster:
         file = folder / "scheduler.json"
         self._scheduler_file = ["--scheduler-file", str(file)]
         self.scheduler = self._start("scheduler", *self._scheduler_file, *where)
-        wait(file.exists)
+        wait(lambda: file.exists() and file.stat().st_size)  # it is there before it is written
 
     @property
     def address(self) -> str:
