@@ -129,7 +129,8 @@ class Assignment:
             for one in ranking.questions:
                 cells = [at for at in one.cells if not self._is_answered(state, one.row, at)]
                 if cells:
-                    drawn.setdefault(ids[one.row], replace(one, cells=cells))
+                    left = one if len(cells) == len(one.cells) else replace(one, cells=cells)
+                    drawn.setdefault(ids[one.row], left)
             for name in self.held:
                 drawn.pop(name, None)
             mine = self.claim(list(drawn), count, overlap)

@@ -16,7 +16,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 from uuid import uuid4
 
@@ -189,11 +188,8 @@ class DecisionsNow:
     by_annotator: dict[str, dict[Cell, Decision]] = field(default_factory=dict)
     repeated: dict[str, frozenset[str]] = field(default_factory=dict)
     """Instances that came back to a person who had decided them, and were answered blind."""
-
-    @cached_property
-    def n_by_annotator(self) -> dict[str, int]:
-        """How many cells hold what each person decided."""
-        return dict(Counter(one.annotator for one in self.latest.values()))
+    n_by_annotator: dict[str, int] = field(default_factory=dict)
+    """How many cells hold what each person decided."""
 
 
 class CurrentDecisions:
@@ -233,14 +229,17 @@ class CurrentDecisions:
                 so_far = repeated.get(one.annotator, frozenset())
                 repeated[one.annotator] = so_far | {one.instance_id}
             _apply(stack, one)
+        counts = Counter(self._now.n_by_annotator)
         for one in rows:
             cell = (one.instance_id, one.label)
+            counts.subtract(holder.annotator for holder in (latest.get(cell),) if holder)
             held = [stack[-1] for stack in self._stacks[cell].values() if stack]
             _put(latest, cell, max(held, key=_precedence, default=None))
+            counts.update(holder.annotator for holder in (latest.get(cell),) if holder)
             own = self._stacks[cell][one.annotator]
             _put(by_annotator[one.annotator], cell, own[-1] if own else None)
         people = {who: own for who, own in by_annotator.items() if own}
-        return DecisionsNow(rows[-1], latest, people, repeated)
+        return DecisionsNow(rows[-1], latest, people, repeated, dict(+counts))
 
 
 def _apply(stack: Decisions, one: Decision) -> None:

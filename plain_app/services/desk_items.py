@@ -4,9 +4,11 @@ An item that is `blind` keeps confidences, proposals and votes from the person u
 """
 
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from core.review import Question
 from core.review.assignment import Assignment
@@ -176,6 +178,11 @@ def _caption(results: Explored, row: int) -> str:
 def _history(results: Explored, row: int, label: int) -> list[float]:
     """Return a cell's confidence over the epochs, thinned to a small number of points."""
     at = results.starts[row] + int((results.dataset.candidates[row, :label] > 0).sum())
-    n = len(results.history)
-    epochs = np.unique(np.linspace(0, max(n - 1, 0), min(n, POINTS)).astype(int))
-    return [round(float(results.history[epoch, at]), 2) for epoch in epochs]
+    values = results.history[_epochs(len(results.history)), at]
+    return [round(value, 2) for value in values.tolist()]
+
+
+@cache
+def _epochs(n: int) -> npt.NDArray[np.int64]:
+    """Return which of n epochs are shown."""
+    return np.unique(np.linspace(0, max(n - 1, 0), min(n, POINTS)).astype(np.int64))

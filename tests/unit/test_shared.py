@@ -50,11 +50,22 @@ def test_while_the_next_is_made_others_get_the_last(maker, threads, monkeypatch)
     monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
     monkeypatch.setattr(shared, "PATIENCE_SECONDS", 0.01)
     maker.go.clear()
-    assert [maker.shared.get() for _ in range(5)] == [1] * 5
+    assert maker.shared.get() == 1
     monkeypatch.setattr(shared, "PATIENCE_SECONDS", 10.0)
-    waiting = threads.submit(maker.shared.get)
+    assert [maker.shared.get() for _ in range(5)] == [1] * 5  # nobody else waits for it
     maker.go.set()
-    assert waiting.result(10) > 1
+    assert maker.shared.newest() > 1
+    assert maker.shared.get() > 2  # who has it made, does
+
+
+def test_what_takes_long_to_make_is_kept_longer(maker, monkeypatch):
+    maker.go.set()
+    assert maker.shared.get() == 1
+    monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "RENEW_AFTER", 1e9)
+    assert maker.shared.get() == 1
+    monkeypatch.setattr(shared, "RENEW_AFTER", 0.0)
+    assert maker.shared.get() == 2
 
 
 def test_a_value_that_is_too_old_is_waited_for(maker, threads, monkeypatch):
