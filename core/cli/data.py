@@ -48,6 +48,14 @@ SourceColumn = Annotated[
     str | None,
     typer.Option("--source", metavar="COLUMN", help="The column that names whose view a row is."),
 ]
+LabelColumns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="COLUMN",
+        help="The column of label names, or each column of a label's 0 and 1; repeat.",
+    ),
+]
 PerItem = Annotated[
     bool, typer.Option("--per-item", help="Write one row per item, not the rows of the file.")
 ]
@@ -109,6 +117,7 @@ def check(
     encode: Encode = None,
     row: RowKind = None,
     source: SourceColumn = None,
+    labels: LabelColumns = None,
     every: Annotated[bool, typer.Option("--all", help="List every finding.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -117,7 +126,7 @@ def check(
     from core.data.checks import summarize
 
     try:
-        result = read_file(file, mapping, votes, row=row, source=source)
+        result = read_file(file, mapping, votes, row=row, source=source, labels=labels)
         with working("Checking …"):
             encoders, broken, facts = report(result, file, encode)
             problems = [*result.problems, *find_problems(result.dataset), *broken]
@@ -154,6 +163,7 @@ def convert(
     encode: Encode = None,
     row: RowKind = None,
     source: SourceColumn = None,
+    labels: LabelColumns = None,
     per_item: PerItem = False,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     force: Force = False,
@@ -162,7 +172,7 @@ def convert(
     from core.formats import require_free, write
 
     require_free(target, format=format, force=force)
-    result = read_file(file, mapping, votes, row=row, source=source)
+    result = read_file(file, mapping, votes, row=row, source=source, labels=labels)
     dataset, columns = result.dataset, result.mapping
     if encode:  # then features are what is wanted, in columns of their own
         dataset, columns = encoded(result, file, encode, workspace)[0].dataset.read_from(None), None
@@ -188,6 +198,7 @@ def clean_file(
     encode: Encode = None,
     row: RowKind = None,
     source: SourceColumn = None,
+    labels: LabelColumns = None,
     per_item: PerItem = False,
     workspace: WorkspaceFolder = DEFAULT_WORKSPACE,
     cluster: Cluster = None,
@@ -201,7 +212,7 @@ def clean_file(
     config = chosen_config(preset, method, changes, expect_false, cluster)
     threshold = parse_threshold(cut, top_k, precision)
     require_free(target, format=format, force=force)
-    read_in = read_file(file, mapping, votes, row=row, source=source)
+    read_in = read_file(file, mapping, votes, row=row, source=source, labels=labels)
     result, _ = encoded(read_in, file, encode, workspace)
     how: dict[str, Any] = {"format": format, "force": force, "per_item": per_item}
     with training_progress(config.epochs) as show:
@@ -217,10 +228,11 @@ def read_file(
     *,
     row: str | None = None,
     source: str | None = None,
+    labels: list[str] | None = None,
 ) -> Any:
     """Read a data file, or embedded data by its word, and the votes on it.
 
-    `row` and `source` say what one row is, and go before a mapping.
+    `row`, `source` and `labels` say what one row is, and go before a mapping.
     """
     from core.data.demo import DEMOS
     from core.formats import ColumnMapping, ReadResult, read, with_votes
@@ -230,7 +242,7 @@ def read_file(
             result = ReadResult(DEMOS[file].load(), (), None, "demo")
         else:
             stated = None if mapping is None else ColumnMapping.load(mapping)
-            said = {"row": row, "source": source}
+            said = {"row": row, "source": source, "labels": tuple(labels or ()) or None}
             said = {name: value for name, value in said.items() if value is not None}
             if said:
                 given = {} if stated is None else stated.model_dump(exclude_unset=True)

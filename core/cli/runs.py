@@ -11,6 +11,7 @@ import typer
 from core.cli.data import (
     Cut,
     FormatName,
+    LabelColumns,
     MappingFile,
     NewLabels,
     OutFile,
@@ -81,6 +82,7 @@ def train(
     encode: Encode = None,
     row: RowKind = None,
     source: SourceColumn = None,
+    labels: LabelColumns = None,
     expect_false: ExpectFalse = None,
     cluster: Cluster = None,
     as_json: JsonFlag = False,
@@ -97,11 +99,11 @@ def train(
         if file is None:
             raise PlainError("What shall be trained on?", hint="Give FILE, demo, or --resume RUN.")
         config = chosen_config(preset, method, changes, expect_false, cluster)
-        read_in = read_file(file, mapping, votes, row=row, source=source)
+        read_in = read_file(file, mapping, votes, row=row, source=source, labels=labels)
         result, pictures = encoded(read_in, file, encode, space.folder)
         dataset = result.dataset
         instances = read_instance_graph(instance_graph, dataset.ids) if instance_graph else None
-        labels = read_label_graph(label_graph, dataset.label_names) if label_graph else None
+        related = read_label_graph(label_graph, dataset.label_names) if label_graph else None
         with working("Storing the data …"):
             fingerprint = space.add_dataset(dataset, Path(file).name, result.mapping)
             remember_pictures(space.folder, fingerprint, pictures, file)
@@ -112,7 +114,7 @@ def train(
             fingerprint,
             config,
             name or method or "",
-            prepare=lambda folder: results.give_graphs(folder, instances, labels),
+            prepare=lambda folder: results.give_graphs(folder, instances, related),
         )
     else:
         run = space.runs.get(resume_run)

@@ -331,7 +331,8 @@ def _find(head: bytes, path: Path) -> Format:
     known = list(formats().values())
     by_content = [one for one in known if one.sniff(head, path)]
     by_name = _by_name(path)
-    both = [one for one in by_content if one in by_name]
+    says_it = path.suffix.lower() != ".txt"  # any text may be called so
+    both = [one for one in by_content if one in by_name and says_it]
     found = [*both, *by_content, *by_name]
     if not found:
         names = f"Known formats: {', '.join(formats())}."

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from sklearn.datasets import load_svmlight_file
 
+from core import formats
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
 from core.formats.readers import svmlight
@@ -28,6 +29,14 @@ def test_empty_label_sets_comments_and_query_ids_are_read(tmp_path: Path) -> Non
     np.testing.assert_array_equal(data.candidates, [[1, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 1]])
     expected = np.array([[0.5, 0, 1.5], [0, 1, 0], [-2e-3, 0, 0], [0, 0, 0]], np.float32)
     np.testing.assert_array_equal(data.features.toarray(), expected)
+
+
+def test_a_name_that_says_nothing_leaves_it_to_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "data.txt"
+    lines = (f"{i % 3},{3 + i % 2} 1:{i / 7:.2f} {2 + i % 5}:1\n" for i in range(20))
+    path.write_text("".join(lines))
+    found = formats.read(path)
+    assert (found.format, found.dataset.n_labels, found.dataset.n_features) == ("svmlight", 5, 6)
 
 
 @pytest.mark.parametrize(("line", "first"), [("0:1", 0), ("1:1", 1)])

@@ -44,6 +44,47 @@ def test_a_grid_of_unknown_names_is_asked_about(tmp_path: Path) -> None:
     assert (data.n_labels, data.votes and data.votes.sources) == (2, ("anna", "bob"))
 
 
+def _checked(path: Path, *options: str) -> dict[str, Any]:
+    found = CliRunner().invoke(app, ["check", str(path), *options, "--json"])
+    return json.loads(found.stdout) | {"exit_code": found.exit_code}
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "names"),
+    [
+        ("variety", ["setosa", "virginica"], {"setosa", "virginica"}),
+        ("birds", ["acafly acowoo", "acowoo", "acafly"], {"acafly", "acowoo"}),
+        ("Etiketten", ["grün/blau", "rot/grün", "blau", "rot"], {"grün", "blau", "rot"}),
+    ],
+)
+def test_the_only_names_that_come_again_are_taken_for_labels_and_asked_about(
+    tmp_path: Path, column: str, cells: list[str], names: set[str]
+) -> None:
+    rows = [f"x,y,{column},part"]
+    rows += [
+        f"{i / 7},{i / 3},{cells[i % len(cells)]},{'train test'.split()[i % 2]}" for i in range(40)
+    ]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    found = formats.read(path)
+    assert set(found.dataset.label_names) == names
+    (asked,) = [one for one in found.problems if one.message.startswith("which column")]
+    assert "--labels" in asked.fix
+
+
+def test_labels_that_nothing_tells_are_stated_by_an_option(tmp_path: Path) -> None:
+    rows = ["x,quality,site,place"]
+    rows += [f"{i / 7},{3 + i % 4},{'ab'[i % 2]},{'pqr'[i % 3]}" for i in range(40)]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    refused = _checked(path)
+    assert refused["exit_code"] == 2
+    assert "--labels" in refused["problems"][0]["fix"]
+    taken = _checked(path, "--labels", "quality")
+    assert (taken["exit_code"], taken["summary"]["n_labels"]) == (0, 4)
+    assert taken["summary"]["n_features"] == 1
+
+
 def test_repeated_ids_without_a_rater_are_asked_about(tmp_path: Path) -> None:
     rows = ["id,text,labels"]
     rows += [f"{i // 2},item {i // 2} has words in it,{'ab'[i % 2]};c" for i in range(30)]

@@ -40,10 +40,17 @@ from core.formats.shared.guessing_numbers import (
     probabilities_of_one,
 )
 from core.formats.shared.guessing_pairs import labels_by_content
-from core.formats.shared.guessing_sets import first_beside_second, more_of_a_view
+from core.formats.shared.guessing_sets import (
+    MAX_NAME,
+    REPEATS,
+    SPLITS,
+    first_beside_second,
+    more_of_a_view,
+    names_that_repeat,
+    no_label_words,
+)
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
-    NO_LABEL,
     TRUTH_PREFIXES,
     ColumnMapping,
     plain_names,
@@ -98,9 +105,7 @@ ENDS_IN_RATINGS = re.compile(
     r".*[ _.:-](ratings?|answers?|responses?|votes?|judge?ments?|verdicts?)"
 )
 MAX_TWICE = 0.2  # of the cells that name a label twice
-MAX_NAME = 40  # letters of a label, where its column is not called one
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
-SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"}
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
 
 
@@ -161,6 +166,7 @@ def _find_labels(roles: Roles) -> None:
         find_alike_columns,
         graded_labels,
         _unnamed_set,
+        _names_that_repeat,
     )
     for found in finders:
         if found(roles):
@@ -172,12 +178,19 @@ def _describe_labels(roles: Roles) -> None:
     columns = [roles.profiles[name] for name in roles.fields["labels"] if name in roles.profiles]
     if roles.fields.get("row") == "people":
         roles.set("layout", "delimited")  # then `find_people` named their sources
-    as_set = len(columns) == 1 and columns[0].kind not in ("binary", "number", "empty")
-    roles.set("layout", "delimited" if as_set else "one_hot")
+    roles.set("layout", "delimited" if _is_set(roles, columns) else "one_hot")
     if roles.fields["layout"] == "one_hot":
         roles.set("label_style", style_of(columns))
     elif columns and roles.open("delimiter"):
         roles.set("delimiter", *delimiter_of(columns[0]))
+
+
+def _is_set(roles: Roles, columns: list[Profile]) -> bool:
+    """Whether labels are one column of names or class numbers."""
+    if len(columns) != 1 or columns[0].kind in ("binary", "empty"):
+        return False
+    is_classes = columns[0].holds_class_numbers and not columns[0].is_uncertain
+    return columns[0].kind != "number" or (is_classes and roles.open("label_style"))
 
 
 def _named_set(roles: Roles) -> bool:
@@ -341,6 +354,11 @@ def _names_with_commas(roles: Roles) -> bool:
     return len(found) == 1 and _take_set(roles, found[0], why)
 
 
+def _names_that_repeat(roles: Roles) -> bool:
+    found = names_that_repeat(roles)
+    return len(found) == 1 and len(roles.profiles) > 1 and _take_set(roles, found[0], REPEATS)
+
+
 def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     if not allows_layout(roles, "delimited"):
         return False
@@ -351,18 +369,8 @@ def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     roles.take("labels", [one.name, *more], reason, layout="delimited")
     roles.set("delimiter", delimiter, why)
     if roles.open("no_label"):
-        roles.set("no_label", _no_label_words(one, delimiter))
+        roles.set("no_label", no_label_words(one, delimiter))
     return True
-
-
-def _no_label_words(one: Profile, delimiter: str | None) -> tuple[str, ...]:
-    """Return the words for no label; one that stands beside labels is a label."""
-    beside: set[str] = set()
-    for value in one.values:
-        parts = str(value).strip("[]").split(delimiter or ",")
-        if len(parts) > 1:
-            beside.update(part.strip(" '\"").casefold() for part in parts)
-    return tuple(word for word in NO_LABEL if word not in beside)
 
 
 def _find_truth(roles: Roles) -> None:

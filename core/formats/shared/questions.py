@@ -8,6 +8,7 @@ from core.formats.shared.folding import is_folded
 from core.formats.shared.guessing_long import TRIPLES
 from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
 from core.formats.shared.guessing_pairs import PAIRS
+from core.formats.shared.guessing_sets import REPEATS
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
 from core.formats.shared.people import ALIKE, rater_named_in
 from core.formats.shared.people_grids import ambiguous_grid
@@ -39,13 +40,16 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         _ask_about_alike(mapping, findings)
     if mapping.reasons.get("labels", "").startswith(GRADED):
         rule = f"what do the numbers say? {mapping.reasons['labels']} are taken for labels"
-        fix = "If they are something else, say which columns are labels (--mapping)."
+        fix = "If they are something else, say which columns are labels (--labels COLUMN)."
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
+    if mapping.reasons.get("labels", "").startswith(REPEATS):
+        rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
+        findings.add(rule, "If it is another, say so (--labels COLUMN).")
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.reasons.get("labels", "").startswith(PAIRS):
         rule = f"what is one row? It is taken for a label ({mapping.labels[0]!r}) of {mapping.id!r}"
-        fix = "If a row is an item, say so (--row item), and which columns are labels (--mapping)."
+        fix = "If a row is an item, say so (--row item), and which columns are labels (--labels)."
         findings.add(rule, fix)
     if mapping.layout == "one_hot":
         _ask_who(mapping, findings)

@@ -69,7 +69,8 @@ def check_mapping(mapping: ColumnMapping, columns: Sequence[str], findings: Find
             shown = ", ".join(columns[:20]) + (" …" if len(columns) > 20 else "")
             findings.add(rule, f"The file has: {shown}.", fatal=True, column=name)
     if not mapping.labels:
-        fix = "Call them label_<name> (0/1), put names in one column `labels`, or state a mapping."
+        fix = "Say which hold them (--labels COLUMN, or Candidate labels on Data), or call columns "
+        fix += "of 0/1 label_<name>, one of names `labels`."
         findings.add("no label columns were found", fix, fatal=True, value=", ".join(columns[:20]))
     with mapping_errors(mapping):
         findings.stop_if_fatal()

@@ -26,8 +26,9 @@ def draw_understanding(staged: Staged) -> ReadResult:
     in_doubt = mapping is not None and _is_in_doubt(guessed, mapping)
     if mapping is not None and in_doubt:
         said |= _ask_what_a_row_is(mapping)
-    is_refused = isinstance(guessed, DatasetError)
-    with st.expander("How the file is understood", is_refused, key="data.mapping"):
+    # Then the columns are looked at first: those of a refusal, or labels told by values alone.
+    is_open = isinstance(guessed, DatasetError) or _asks(guessed, "which column")
+    with st.expander("How the file is understood", is_open, key="data.mapping"):
         if mapping is None:
             st.caption("This format states the role of everything in it.")
         else:
@@ -74,8 +75,11 @@ def _columns_of(guessed: ReadResult | DatasetError) -> ColumnMapping | None:
 
 def _is_in_doubt(guessed: ReadResult | DatasetError, mapping: ColumnMapping) -> bool:
     """Whether rows are not plainly items: then the question stands above everything else."""
-    asked = any(one.message.startswith("what is one row?") for one in guessed.problems)
-    return asked or mapping.row != "item"
+    return _asks(guessed, "what is one row?") or mapping.row != "item"
+
+
+def _asks(guessed: ReadResult | DatasetError, question: str) -> bool:
+    return any(one.message.startswith(question) for one in guessed.problems)
 
 
 def _ask_what_a_row_is(mapping: ColumnMapping) -> dict[str, Any]:
