@@ -235,6 +235,26 @@ def scored_by_a_model(rng: random.Random) -> Layout:
     return Layout("toxic_chat.csv", table(rows), N, 3, 0)
 
 
+def responses_by_label(rng: random.Random) -> Layout:
+    """A row per item, rater and label, the yes or no in a column of any name."""
+    rows: Rows = [["Item", "Rater", "Label", "Response", "Device"]]
+    for i in crowd():
+        rows += [
+            [i.id, who, x, "Yes" if x in said else "No", rng.choice(["phone", "desk"])]
+            for who, said in i.answers.items()
+            for x in LABELS
+        ]
+    return Layout("responses.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def labels_of_programs(rng: random.Random) -> Layout:
+    """What two programs and a person said, each in a column called so."""
+    rows: Rows = [["Text", "clip_labels", "blip_labels", "human_labels"]]
+    for i in crowd():
+        rows.append([i.text, *(",".join(said) for said in i.answers.values())])
+    return Layout("programs.csv", table(rows), N, 5, 3)
+
+
 CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     instruments_heard,
     instrument_relevance,
@@ -259,4 +279,6 @@ CROWD: tuple[Callable[[random.Random], Layout], ...] = (
     class_numbers_or_nothing,
     present_or_absent,
     scored_by_a_model,
+    responses_by_label,
+    labels_of_programs,
 )

@@ -240,9 +240,19 @@ def mechanical_turk(rng: random.Random) -> Layout:
     return Layout("batch.csv", table(rows), N, 5, 4)
 
 
+def questions_of_items(rng: random.Random) -> Layout:
+    """A spreadsheet of one person: a column per question, yes, no or maybe."""
+    rows: Rows = [["Text", *(f"Has {x}?" for x in LABELS)]]
+    for i in crowd():
+        said = ["yes" if x in i.labels else rng.choice(["no", "no", "maybe"]) for x in LABELS]
+        rows.append([i.text, *said])
+    return Layout("questions.csv", table(rows), N, 5, 0)
+
+
 SURVEYS: tuple[Callable[[random.Random], Layout], ...] = (
     *(google_form, ms_form, kobo, redcap, limesurvey, yes_and_no, ticked_names, turk_labels),
     *(turk_nested, turk_sparse, answers_as_objects, mechanical_turk, lists_of_initials),
     *(first_and_second, slashes, pluses, texts_and_labels, vectors, vectors_in_cells, pandas_split),
     empty_rows_at_the_end,
+    questions_of_items,
 )

@@ -29,6 +29,7 @@ YES = {"1", "1.0", "true", "t", "yes", "y", "x", "on", "accept", "checked", "sel
 YES |= {"present", "ja", "oui", "si", "sí", "sì", "sim", "vrai", "wahr"}
 WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 NO = {"0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "off", "reject", "unchecked"}
+UNSURE = ("unsure", "not sure", "maybe", "don't know", "not applicable")
 NO |= {"absent", "not selected", "unselected", "nein", "nee", "non", "não", "faux", "falsch"}
 
 

@@ -21,13 +21,14 @@ from core.formats.shared.answers import (
     answers_of,
 )
 from core.formats.shared.blocks import BLOCK_ROWS
-from core.formats.shared.cells import parse_marks
+from core.formats.shared.cells import UNSURE, parse_flag, parse_marks
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.mapping import LABEL_PREFIXES, NESTED, ColumnMapping, plain_names
 
 PROBABLE = 0.5  # a probability from here on is a yes
 SEPARATORS = " _.-:/|"
 NOT_ASKED, UNREADABLE = -1, -2
+UNCERTAIN = ("-1", "-1.0", *UNSURE)
 FOLDED_STYLES = ("count", "share", "percent", "votes", "uncertain")
 SEATS = 10  # of people whose share said yes
 ONE_LABEL = "yes"  # what people say whose columns name no label
@@ -241,9 +242,9 @@ class _Folding:
         if not self.names.says_something(value):
             return NOT_ASKED
         if self.mapping.label_style == "uncertain":
-            return {"1": 1, "1.0": 1, "-1": 1, "-1.0": 1, "0": 0, "0.0": 0}.get(
-                str(value).strip(), UNREADABLE
-            )
+            said = str(value).strip().casefold()
+            mark = 1 if said in UNCERTAIN else parse_flag(said)
+            return UNREADABLE if mark is None else mark
         if self.mapping.label_style == "probability":
             try:
                 number = float(value)

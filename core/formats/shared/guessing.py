@@ -48,6 +48,7 @@ from core.formats.shared.guessing_sets import (
     more_of_a_view,
     names_that_repeat,
     no_label_words,
+    same_names_by_people,
 )
 from core.formats.shared.mapping import (
     LABEL_PREFIXES,
@@ -218,6 +219,8 @@ def _other_named_set(roles: Roles) -> bool:
         rated = [one for one in free if ENDS_IN_RATINGS.fullmatch(one.key) and not one.is_wordy]
         rated = [one for one in rated if roles.fields.get("id")]
         ends += [one for one in rated if roles.differs_between_views(one)]
+    if roles.fields.get("row") != "view" and same_names_by_people(ends):
+        return find_alike_columns(roles)
     ends.sort(key=lambda one: one.kind in ("number", "binary"))
     named = (by_key[name] for name in OTHER_SET_NAMES if name in by_key)
     parts = (by_last[name] for name in (*SET_NAMES, *OTHER_SET_NAMES) if name in by_last)

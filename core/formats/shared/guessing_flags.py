@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
-from core.formats.shared.cells import parse_flag
+from core.formats.shared.cells import UNSURE, parse_flag
 from core.formats.shared.mapping import LABEL_PREFIXES
 from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
 
@@ -20,7 +20,6 @@ TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", 
 CHECKED = {"checked", "selected"}
 BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
 ENDING = re.compile(r".+[ _.-](presence|present|label|flag)")
-UNSURE = ("unsure", "not sure", "maybe", "don't know", "not applicable")
 YES_NO_UNSURE = {"yes", "no", "", *UNSURE}
 
 
@@ -62,18 +61,23 @@ def ticked_columns(roles: Roles) -> bool:
 
 
 def spelled_flags(roles: Roles) -> bool:
-    """Columns that say yes or no in words."""
+    """Columns that say yes or no in words; of items perhaps also that somebody was unsure."""
     free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
-    columns = [one.name for one in free if one.kind == "text" and _says_yes_or_no(one)]
+    texts = {one.name: _words_of(one) for one in free if one.kind == "text"}
+    unsure = {*UNSURE} if roles.fields.get("row", "item") == "item" else set[str]()
+    columns = [name for name, words in texts.items() if _say_yes_or_no(words - unsure)]
     if len(columns) < 2 or not allows_layout(roles, "one_hot"):
         return False
+    is_unsure = any(texts[name] & unsure for name in columns)
     reason = f"{len(columns)} columns say yes or no"
-    roles.take("labels", columns, reason, layout="one_hot", label_style="0/1")
+    reason += ", or that somebody was unsure, which is offered too" if is_unsure else ""
+    style = "uncertain" if is_unsure else "0/1"
+    roles.take("labels", columns, reason, layout="one_hot", label_style=style)
     return True
 
 
-def _says_yes_or_no(one: Profile) -> bool:
-    flags = {parse_flag(word) for word in _words_of(one)}
+def _say_yes_or_no(words: set[str]) -> bool:
+    flags = set(map(parse_flag, words))
     return 1 in flags and None not in flags
 
 

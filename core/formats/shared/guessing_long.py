@@ -188,6 +188,7 @@ def _marked_item(roles: Roles, label: Profile) -> Profile | None:
 def _long_views(roles: Roles, label: Profile) -> bool:
     """A row per item, rater and label, with the rater's yes or no."""
     value = _accepted(roles) or roles.named(VALUE_NAMES, "binary") or _probability(roles)
+    value = value or _yes_or_no(roles, label)
     if value is None:
         return False
     if value.is_probability:
@@ -195,3 +196,16 @@ def _long_views(roles: Roles, label: Profile) -> bool:
     why = f"{value.name!r} tells what each view says of the label in {label.name!r}"
     roles.take("labels", [label.name, value.name], why, layout="long")
     return True
+
+
+def _yes_or_no(roles: Roles, label: Profile) -> Profile | None:
+    """Return the only column of yes and no, where a person says one of each label of an item."""
+    item, person = roles.fields["id"], roles.fields.get("source")
+    if person is None:
+        return None
+    views = list(zip(roles.cells(item), roles.cells(person), strict=True))
+    answers = set(zip(views, roles.cells(label.name), strict=True))
+    marks = [one for one in roles.free.values() if one is not label and one.holds_marks]
+    marks = [one for one in marks if roles.differs_between_views(one)]
+    each_once = len(set(views)) < len(answers) == len(views)
+    return marks[0] if len(marks) == 1 and each_once else None

@@ -8,7 +8,8 @@ called a code or a class.
 import re
 from collections.abc import Sequence
 
-from core.formats.shared.guessing_flags import UNSURE, YES_NO_UNSURE, allows_layout
+from core.formats.shared.cells import UNSURE
+from core.formats.shared.guessing_flags import YES_NO_UNSURE, allows_layout
 from core.formats.shared.people import ITEM, take_item
 from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles
 

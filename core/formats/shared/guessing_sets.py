@@ -39,6 +39,13 @@ def first_beside_second(roles: Roles, one: Profile, delimiter: str | None) -> li
     return [other.name for other in found if share_names([one, other], delimiter)]
 
 
+def same_names_by_people(columns: list[Profile]) -> bool:
+    """Whether columns called alike, `clip_labels` and `human_labels`, hold the same names."""
+    if len(columns) < 2 or any(SECOND.fullmatch(one.key) for one in columns):
+        return False
+    return share_names(columns, delimiter_of(columns[0])[0])
+
+
 def names_that_repeat(roles: Roles) -> list[Profile]:
     """Return the columns of a few short names each, whatever they are called."""
     texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
