@@ -49,7 +49,7 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pkl.bz2", ".pkl.gz", ".pt", ".pth")
 FORMATS = (
     *("npz", "matlab", "arff", "huggingface", "parquet:parquet", "labelstudio", "cleanlab"),
     *("json_tables:JSONL", "json_tables:JSON", "svmlight", "fasttext", "item_files"),
-    *("delimited:TSV", "delimited:CSV", "picture_folders"),
+    *("person_files", "delimited:TSV", "delimited:CSV", "picture_folders"),
 )
 
 

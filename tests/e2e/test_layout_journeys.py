@@ -73,6 +73,17 @@ def folder_per_label(folder: Path) -> Path:
     return path
 
 
+def tables_of_people(folder: Path) -> Path:
+    """A table of each person, in a zip file."""
+    path = folder / "people.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for who in layouts.RATERS:
+            mine = [one for one in layouts.crowd() if who in one.answers]
+            rows = [[one.id, one.text, ";".join(one.answers[who])] for one in mine]
+            archive.writestr(f"{who}.csv", layouts.table([["id", "text", "labels"], *rows]))
+    return path
+
+
 FAMILIES: dict[str, Any] = {
     "rater_rows": of_text(layouts.rater_rows_one_hot()),
     "columns_of_people": of_text(layouts.wide_columns()),
@@ -92,6 +103,7 @@ FAMILIES: dict[str, Any] = {
     "counts_per_label": of_text(number_layouts.counts_of_three(random.Random(0))),
     "item_and_label": of_text(number_layouts.composite_ids(random.Random(0))),
     "people_of_one_label": of_text(number_layouts.worker_columns(random.Random(0))),
+    "tables_of_people": tables_of_people,
     "regions": of_text(number_layouts.via_regions(random.Random(0))),
 }
 USUAL: tuple[str, ...] = ()

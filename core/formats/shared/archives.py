@@ -54,6 +54,18 @@ def unpacked(path: Path, name: str) -> Iterator[Path]:
         yield target
 
 
+@contextmanager
+def all_unpacked(path: Path) -> Iterator[Path]:
+    """Give the folder with all files of a zip file; it is removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix="plain-") as folder:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                _unpack_all(archive, Path(folder))
+        except BAD_ARCHIVE as error:
+            refuse(f"the archive cannot be unpacked: {error}", DAMAGED)
+        yield Path(folder)
+
+
 def _unpack(path: Path, name: str, folder: Path) -> Path:
     with path.open("rb") as file:
         is_gzip = file.read(len(GZIP)) == GZIP

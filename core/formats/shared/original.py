@@ -67,7 +67,7 @@ class Original:
             with tempfile.TemporaryDirectory(prefix="plain-") as folder:
                 yield self._format.packed(self.path, Path(folder, "original"))
             return
-        if self.format == "pictures":
+        if hasattr(self._format, "reads_zip"):
             yield self.path
             return
         with self.path.open("rb") as file:

@@ -199,6 +199,13 @@ def zip_of_many_files(path: Path) -> None:
 
 
 @bomb("a.zip")
+def zip_of_peoples_rows(path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for who in ("anna", "bob", "cem"):
+            archive.writestr(f"{who}.csv", b"a,label_b\n" + b"1,1\n" * 40 * MB)
+
+
+@bomb("a.zip")
 def zip_that_lies(path: Path) -> None:
     """Says that it holds ten bytes, holds a gigabyte."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
