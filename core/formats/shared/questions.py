@@ -44,7 +44,7 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.reasons.get("labels", "").startswith(REPEATS):
         rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
-        findings.add(rule, "If it is another, say so (--labels COLUMN).")
+        findings.add(rule, "If it is another, say so (--labels COLUMN, Candidate labels on Data).")
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.reasons.get("labels", "").startswith(PAIRS):
