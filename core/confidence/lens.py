@@ -5,7 +5,10 @@ predictions fixed, those of any alpha, beta, eta, gamma, T, k and rho are one pr
 what the last step of a run with these settings would make of the same predictions.
 """
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
+from typing import Any, TypeVar
+from weakref import WeakMethod
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +24,7 @@ from core.engine.propagation import Propagator
 from core.engine.row_propagation import RowPropagation
 
 Matrix = npt.NDArray[np.float32]
+T = TypeVar("T")
 
 WEIGHTS = ("alpha", "beta", "eta", "gamma", "n_steps")
 SETTINGS = (*WEIGHTS, "k", "rho")
@@ -93,9 +97,9 @@ class Lens:
         self._Y, self._Y_hat = np.asarray(Y, np.float32), np.asarray(Y_hat, np.float32)
         self._graph, self._label_graph = graph, label_graph
         self._offered = np.nonzero(self._Y)
-        self._made = lru_cache(maxsize=24)(self._make_graph)
-        self._looked = lru_cache(maxsize=32)(self._look)
-        self._rows = lru_cache(maxsize=32)(self._make_row)
+        self._made = _remembered(self._make_graph, 24)
+        self._looked = _remembered(self._look, 32)
+        self._rows = _remembered(self._make_row, 32)
 
     @property
     def settings(self) -> tuple[str, ...]:
@@ -158,3 +162,20 @@ class Lens:
         if own or self.neighbors is None:
             return self._graph
         return self.neighbors.graph(k, rho)
+
+
+def _remembered(method: Callable[..., T], size: int) -> Callable[..., T]:
+    """Return the method with its last results kept, without keeping its owner.
+
+    A cache that refers to its owner makes a circle: what an unused lens holds, graphs and
+    confidences, would wait for the garbage collector.
+    """
+    held = WeakMethod(method)
+
+    @lru_cache(maxsize=size)
+    def call(*arguments: Any) -> T:
+        found = held()
+        assert found is not None  # who calls has the owner
+        return found(*arguments)
+
+    return call

@@ -1,6 +1,8 @@
 """The lens says what a run would say with the same predictions."""
 
+import gc
 from dataclasses import replace
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -99,3 +101,18 @@ def test_the_neighbours_kept_for_a_run_are_those_of_its_own_graph(tmp_path, demo
     kept, _ = load_graphs(space, run.id)
     space.close()
     assert abs(again.affinity - kept.affinity).max() < 1e-5
+
+
+def test_a_lens_that_nobody_uses_is_gone_at_once(demo, trained):
+    graphs = (trained.instance_graph, trained.label_graph)
+    used = Lens(trained.config, demo.candidates, trained.predictions, *graphs)
+    other = trained.config.model_copy(update={"alpha": 1.0})
+    used.look(other)
+    used.look_at(0, other)
+    gc.disable()
+    try:
+        left = ref(used)
+        del used
+        assert left() is None
+    finally:
+        gc.enable()
