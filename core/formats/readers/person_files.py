@@ -47,7 +47,8 @@ def reads_zip(path: Path) -> bool:
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read all tables as one."""
     findings = Findings()
-    table = _with_types(_joined(path))
+    table, is_text = _joined(path)
+    table = _with_types(table) if is_text else table
     full = guess_mapping(table, mapping)
     check_mapping(full, table.column_names, findings)
     dataset = to_dataset(table.to_batches(), full, table.num_rows, findings)
@@ -56,7 +57,7 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
 
 def cells(path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
     """Give the columns of all tables, and whose each row is."""
-    yield from _joined(path).to_batches()
+    yield from _joined(path)[0].to_batches()
 
 
 def packed(folder: Path, target: Path) -> Path:
@@ -89,21 +90,28 @@ def _paths(folder: Path) -> Iterator[Path]:
         yield path
 
 
-def _joined(path: Path) -> pa.Table:
-    """Return the rows of all tables, each with whose it is unless the tables say so."""
+def _joined(path: Path) -> tuple[pa.Table, bool]:
+    """Return the rows of all tables, each with whose it is unless the tables say so.
+
+    And whether these are text tables, whose cells have no types.
+    """
     parts: list[pa.Table] = []
+    is_text = False
     with nullcontext(path) if path.is_dir() else all_unpacked(path) as folder:
         for one in _paths(folder):
-            batches = TABLES[one.suffix.lower()].cells(one, False, ColumnMapping())
+            kind = TABLES[one.suffix.lower()]
+            is_text = kind in (CSV, TSV)
+            batches = kind.cells(one, False, ColumnMapping())
             parts.append(_with_person(pa.Table.from_batches(list(_limited(batches, parts))), one))
             fewer, more = sorted((set(parts[-1].column_names), set(parts[0].column_names)), key=len)
             if not fewer <= more:
                 fix = "Give one table, or one for each person with the same columns."
                 refuse("tables of several people must have the same columns", fix, value=one.name)
     try:
-        return pa.concat_tables(parts, promote_options="permissive").combine_chunks()
+        joined = pa.concat_tables(parts, promote_options="permissive").combine_chunks()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         refuse("cells of a column must be of one kind in all tables", "Correct them.", value=error)
+    return joined, is_text
 
 
 def _limited(batches: Iterable[pa.RecordBatch], before: list[pa.Table]) -> Iterator[pa.RecordBatch]:
