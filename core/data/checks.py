@@ -80,8 +80,10 @@ def check(dataset: CandidateDataset) -> list[Problem]:
         _instances,
         _missing_truth,
     )
-    featured = (_columns, _duplicates, _empty_rows, _categories)
-    looks = (*checks, *(featured if dataset.has_features else ()))
+    featured = (_duplicates, _empty_rows) if dataset.has_features else ()
+    # Nobody picks the columns of sparse features one by one: they are words, or links.
+    chosen = (_wide, _columns, _categories) if not sp.issparse(dataset.features) else ()
+    looks = (*checks, *featured, *(chosen if dataset.has_features else ()))
     return [problem for look in looks for problem in look(dataset)]
 
 
@@ -195,16 +197,20 @@ def _listed(rule: str, fix: str, names: Sequence[str], found: Any, place: str) -
 
 
 def _sizes(dataset: CandidateDataset) -> Iterator[Problem]:
-    n, d = dataset.n_instances, dataset.n_features
+    n = dataset.n_instances
     if n < FEW_INSTANCES:
         fix = "Add instances: with so few, confidences say little."
         yield Problem(f"a data set should have {FEW_INSTANCES} instances", fix, value=str(n))
-    if d > WIDE * n:
-        fix = "Add instances, or leave out features."
-        yield Problem(f"features should be at most {WIDE} times the instances", fix, value=f"{d:,}")
     if dataset.n_labels == 1:
         fix = "Nothing relates labels to each other; only instances speak."
         yield Problem("a data set should have several labels", fix, value="1")
+
+
+def _wide(dataset: CandidateDataset) -> Iterator[Problem]:
+    n, d = dataset.n_instances, dataset.n_features
+    if d > WIDE * n:
+        fix = "Add instances, or leave out features."
+        yield Problem(f"features should be at most {WIDE} times the instances", fix, value=f"{d:,}")
 
 
 def _labels(dataset: CandidateDataset) -> Iterator[Problem]:
@@ -262,7 +268,7 @@ def _missing_truth(dataset: CandidateDataset) -> Iterator[Problem]:
 
 def _columns(dataset: CandidateDataset) -> Iterator[Problem]:
     names = dataset.feature_names
-    constant = _constant(dataset.features)
+    constant = dataset.features.min(axis=0) == dataset.features.max(axis=0)
     fix = "Leave it out: it tells no instance from another."
     yield from _listed(
         "a feature has one value only", fix, names, np.flatnonzero(constant), "column"
@@ -296,7 +302,7 @@ def _empty_rows(dataset: CandidateDataset) -> Iterator[Problem]:
 def _categories(dataset: CandidateDataset) -> Iterator[Problem]:
     """Ask about numbers that may be codes of categories, where most features are no such."""
     features = dataset.features
-    if sp.issparse(features) or features.shape[1] > MAX_CODED:
+    if features.shape[1] > MAX_CODED:
         return
     found = []
     for name, column in zip(dataset.feature_names, features.T, strict=True):
@@ -308,15 +314,6 @@ def _categories(dataset: CandidateDataset) -> Iterator[Problem]:
         fix = "If they are, state them as `display` in the mapping (--mapping), or as 0/1 columns."
         shown = ", ".join(found[:MAX_LISTED])
         yield Problem(rule, fix, value=shown)
-
-
-def _constant(table: Features) -> npt.NDArray[np.bool_]:
-    """Return which features have the same value in every instance."""
-    if sp.issparse(table):
-        columns = table.tocsc()
-        lows, highs = columns.min(axis=0), columns.max(axis=0)
-        return np.asarray(lows.toarray() == highs.toarray()).ravel()
-    return np.asarray(table.min(axis=0) == table.max(axis=0))
 
 
 def _row_keys(table: Features) -> npt.NDArray[np.uint64]:
@@ -331,9 +328,7 @@ def _row_keys(table: Features) -> npt.NDArray[np.uint64]:
     return np.concatenate([(_bits(part) * weights).sum(axis=1) for part in parts])
 
 
-def _column_keys(table: Features) -> npt.NDArray[np.uint64]:
-    if sp.issparse(table):
-        return _row_keys(sp.csr_array(table.T))
+def _column_keys(table: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     step = max(1, CHUNK_CELLS // max(1, table.shape[1]))
     weights, keys = _weights(len(table)), np.zeros(table.shape[1], np.uint64)
     for start in range(0, len(table), step):
