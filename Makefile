@@ -12,8 +12,9 @@ SIDE_BY_SIDE := -n $(WORKERS) --dist worksteal
 app: compiled
 	$(BIN)/plain demo
 
+# Real browsers, servers and processes on a shared machine: what fails is tried once more, and counted.
 test: lint javascript
-	$(BIN)/python -m pytest $(SIDE_BY_SIDE)
+	$(BIN)/python -m pytest $(SIDE_BY_SIDE) --reruns 1 -rfER
 
 # While one works: lint, types, and unit tests that need no browser, server, process or training.
 SLOW := subprocess|Popen|postgres|PlainTrainer|run_training|PlainClassifier|\.fit\(|hypothesis|bombs|measure_habits|core\.bench|umap_layout

@@ -10,13 +10,6 @@ from app_server import CHROMIUM, FLAGS, Server, end_runs
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A browser test that fails is tried once more; the summary counts it as a rerun."""
-    for item in items:
-        if item.get_closest_marker("e2e"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
 @pytest.fixture(scope="module")
 def browser() -> Iterator[object]:
     """Chromium; it ends with the module, for where Playwright is at work asyncio.run is not."""
