@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -35,11 +35,18 @@ class Server:
         self.url = ""
 
     def start(self) -> "Server":
-        port = ["--port", self.port] if self.port else ["--port", free_port()]
-        command = [sys.executable, "-m", "plain_app", "app", "--no-browser", *port, *self.arguments]
-        command += ["--workspace", str(self.workspace)]
-        self.port = port[1]
-        self.log = (self.workspace.parent / f"server-{self.port}.log").open("a+")
+        """Start it on the port it had, else on a free one: another if that is taken meanwhile."""
+        for port in (self.port,) if self.port else (free_port() for _ in range(3)):
+            self._launch(port)
+            if is_served(port, self.process):
+                self.port = port
+                return self
+        raise AssertionError(f"the server did not start: {self.errors()}")
+
+    def _launch(self, port: str) -> None:
+        command = [sys.executable, "-m", "plain_app", "app", "--no-browser", "--port", port]
+        command += [*self.arguments, "--workspace", str(self.workspace)]
+        self.log = (self.workspace.parent / f"server-{port}.log").open("a+")
         self.process = subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.PIPE, stderr=self.log, text=True
         )
@@ -48,8 +55,6 @@ class Server:
             if found:
                 self.url = found[0]
                 break
-        wait_for_health(self.port)
-        return self
 
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
@@ -58,7 +63,7 @@ class Server:
     def stop(self) -> None:
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(15)
+            self.process.wait(60)
         finally:
             if self.process.poll() is None:
                 self.kill()
@@ -86,18 +91,21 @@ def free_port() -> str:
         return str(probe.getsockname()[1])
 
 
-def wait_for_health(port: str, seconds: float = 40, path: str = "/_stcore/health") -> None:
+def is_served(
+    port: str, process: "subprocess.Popen[str]", path: str = "/_stcore/health", seconds: float = 120
+) -> bool:
+    """Wait until a process answers on its port; false where it ends before it does."""
     end = monotonic() + seconds
-    while monotonic() < end:
+    while process.poll() is None and monotonic() < end:
         with (
-            contextlib.suppress(OSError),
+            contextlib.suppress(OSError, HTTPException),
             contextlib.closing(HTTPConnection("127.0.0.1", int(port), timeout=1)) as connection,
         ):
             connection.request("GET", path)
-            if connection.getresponse().status == 200:
-                return
+            if connection.getresponse().status == 200 and process.poll() is None:
+                return True
         sleep(0.1)
-    raise AssertionError("the server did not start")
+    return False
 
 
 def end_runs(workspace: Path) -> None:

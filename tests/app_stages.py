@@ -9,11 +9,14 @@ from pathlib import Path
 import filelock
 import numpy as np
 import sqlalchemy as sa
+from streamlit.testing.v1 import AppTest
 
 from core.engine.config import PlainConfig
 from core.engine.events import EpochRecord, GraphsBuilt, Objective, RunEnded, RunStarted
 from core.store import RunState, Workspace, schema
 
+APP = Path(__file__).parents[1] / "plain_app" / "app.py"
+PATIENCE = 120  # seconds that one run of a page may take where machines are busy
 STATES = ("empty", "loaded", "queued", "running", "paused", "interrupted", "failed", "finished")
 ELSEWHERE = "lab-2"
 EPOCHS = 12
@@ -124,6 +127,11 @@ def epochs(number: int) -> list[tuple[int, EpochRecord]]:
         )
         for at in range(number)
     ]
+
+
+def new_app() -> AppTest:
+    """Return the app, not yet run."""
+    return AppTest.from_file(str(APP), default_timeout=PATIENCE)
 
 
 def texts(app) -> str:

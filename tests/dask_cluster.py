@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import sleep
 
@@ -18,14 +18,18 @@ class DaskCluster:
     def __init__(self, folder: Path, protocol="tcp", port=0):
         self._folder, self.workers = folder, []
         where = ["--host", f"{protocol}://127.0.0.1", "--port", str(port)]
-        file = folder / "scheduler.json"
-        self._scheduler_file = ["--scheduler-file", str(file)]
+        self._scheduler_file = ["--scheduler-file", str(folder / "scheduler.json")]
         self.scheduler = self._start("scheduler", *self._scheduler_file, *where)
-        wait(lambda: file.exists() and file.stat().st_size)  # it is there before it is written
+        wait(self._told)
 
     @property
     def address(self) -> str:
-        return json.loads((self._folder / "scheduler.json").read_text())["address"]
+        return self._told()["address"]
+
+    def _told(self):
+        """What the scheduler wrote down; nothing while the file is not there, or not whole."""
+        with suppress(OSError, ValueError):
+            return json.loads((self._folder / "scheduler.json").read_text())
 
     def add_worker(self):
         alone = ("--nthreads", "1", "--no-nanny", "--local-directory", str(self._folder))

@@ -5,17 +5,18 @@
 
 import http.client
 import os
+import re
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
+ADDRESS = re.compile(r"Running on http://127\.0\.0\.1:(\d+)\s")
 
 
 def find_server() -> str | None:
@@ -25,33 +26,30 @@ def find_server() -> str | None:
 
 
 def request(port: int, method: str, path: str) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
         connection.request(method, path, headers={"Content-Length": "0"})
         return connection.getresponse().status
 
 
 @pytest.fixture(scope="session")
-def s3_server() -> Iterator[int]:
-    """The port of a running server."""
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a running server: one that was free when it began, which it tells in its log."""
     program = find_server()
     if program is None:
         pytest.skip("no moto_server: make s3-server installs it")
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [program, "-H", "127.0.0.1", "-p", str(port)]
     # Of another environment: what this one's Python is told is not for it.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, cwd="/", env=environment, **quiet)
+    path = tmp_path_factory.mktemp("s3") / "log"
+    with path.open("wb") as log:
+        command = [program, "-H", "127.0.0.1", "-p", "0"]
+        process = subprocess.Popen(command, cwd="/", env=environment, stdout=log, stderr=log)
     try:
-        end = monotonic() + 60
-        while monotonic() < end:
-            with suppress(OSError):
-                if request(port, "GET", "/moto-api/") == 200:
-                    break
+        end = monotonic() + 240
+        while not (told := ADDRESS.search(path.read_text())):
+            ended = process.poll() is not None or monotonic() > end
+            assert not ended, path.read_text()
             sleep(0.1)
-        yield port
+        yield int(told[1])
     finally:
         process.kill()
         process.wait()

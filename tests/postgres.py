@@ -29,7 +29,7 @@ class Server:
         run(self._user, "initdb", "-D", self._data, *options)
 
     def start(self) -> None:
-        options = ("-w", "-l", self._log, "-o", self._options)
+        options = ("-w", "-t", "240", "-l", self._log, "-o", self._options)
         run(self._user, "pg_ctl", "-D", self._data, *options, "start")
 
     def stop(self) -> None:

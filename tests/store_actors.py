@@ -17,6 +17,7 @@ from core.errors import PlainError
 from core.store import Decision, Workspace, backup, full_backup, restore, restore_full
 
 ROOT = Path(__file__).parents[1]
+PATIENCE = 600  # seconds: the machine may be busy, and its disk slow
 
 
 def start(actor: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
@@ -40,7 +41,7 @@ def start_all(actors: "list[subprocess.Popen[str]]") -> list[str]:
     for actor in actors:
         actor.stdin.write("go\n")
         actor.stdin.flush()
-    printed = [actor.communicate(timeout=120) for actor in actors]
+    printed = [actor.communicate(timeout=PATIENCE) for actor in actors]
     for actor, (_, complaint) in zip(actors, printed, strict=True):
         assert actor.returncode == 0, complaint
     return [out for out, _ in printed]
@@ -200,7 +201,7 @@ def restore_database(folder: str, copy: str) -> None:
 def killed_at(point: str, actor: str, *arguments: object) -> None:
     """Run an actor that is killed at a failpoint; fail where it gets past it."""
     process = start(actor, *arguments, PLAIN_FAILPOINT=point)
-    _, complaint = process.communicate(timeout=120)
+    _, complaint = process.communicate(timeout=PATIENCE)
     assert process.returncode == -signal.SIGKILL, f"{point} was not reached. {complaint}"
 
 

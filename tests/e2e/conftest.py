@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from app_server import CHROMIUM, FLAGS, Server, end_runs
 
+PATIENCE = 60_000  # milliseconds, of whatever a test does not say itself: machines are busy
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 
 
@@ -17,8 +18,9 @@ def browser() -> Iterator[object]:
         if REQUIRED:
             pytest.fail("no Chromium was found, and PLAIN_BROWSER_TESTS is required")
         pytest.skip("no Chromium was found")
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
@@ -53,6 +55,7 @@ def open_page(browser) -> Iterator[Callable[..., object]]:
     ) -> object:
         scheme = "dark" if dark else "light"
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page.set_default_timeout(PATIENCE)
         if not is_new:  # those who come again are not offered the tour
             page.add_init_script("localStorage.setItem('plain.tour', 'seen')")
         page.on("request", lambda one: strangers.append(one.url) if is_strange(one.url) else None)

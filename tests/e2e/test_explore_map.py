@@ -25,7 +25,7 @@ from core.store import Workspace, files
 
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 HOSTILE = '<img src=x onerror="window.hurt=1">'
-WAIT = 30_000
+WAIT = 60_000
 PICTURE_ROW = 44
 
 pytestmark = pytest.mark.e2e

@@ -9,7 +9,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from app_server import free_port, wait_for_health
+from app_server import free_port, is_served
 from playwright.sync_api import expect
 
 from plain_app.server.password import write_password
@@ -76,10 +76,12 @@ def provider(tmp_path, monkeypatch, request) -> Iterator[str]:
         """
     )
     monkeypatch.setenv("HOME", str(tmp_path))
-    wait_for_health(own, path="/keys")
-    yield port
-    process.terminate()
-    process.wait()
+    try:
+        assert is_served(own, process, "/keys")
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def test_the_app_opens_to_those_a_provider_knows(serve, open_page, provider, internet, pictures):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from app_server import Server, serving
@@ -38,9 +39,12 @@ def served(tmp_path_factory) -> Iterator[tuple[Server, str]]:
 
 @pytest.fixture
 def review(served, open_page, request):
-    """Open the desk; return its server, its page and who sits there."""
+    """Open the desk; return its server, its page and who sits there: each time somebody new, as
+    what was answered when a test failed is not asked again."""
     server, run_id = served
-    who = request.node.name
+    if server.process.poll() is not None:  # a test that kills it did not come to its end
+        server.start()
+    who = f"{request.node.name} {uuid4().hex[:6]}"
     page = open_page(address(server, run_id, who))
     desk(page)
     return server, page, who
@@ -223,7 +227,7 @@ def test_a_server_killed_between_key_and_answer_loses_nothing(review):
 def test_three_people_at_once_never_get_the_same_instance(served, browser):
     server, run_id = served
     pages = [browser.new_context().new_page() for _ in range(3)]
-    people = ("bob", "cem", "dia")
+    people = [f"{name} {uuid4().hex[:6]}" for name in ("bob", "cem", "dia")]
     for page, name in zip(pages, people, strict=True):
         page.goto(address(server, run_id, name))
         desk(page)

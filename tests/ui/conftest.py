@@ -1,13 +1,10 @@
 """The app, opened on a workspace in a given state."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
-from app_stages import Stage
+from app_stages import Stage, new_app
 from streamlit.testing.v1 import AppTest
-
-APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +28,7 @@ def open_app(stage) -> Callable[..., AppTest]:
     """Open the app on a page, with the stage's run and what else is given in the address."""
 
     def open_page(page: str = "data", run: bool = True, **address: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=20)
+        app = new_app()
         for name, value in address.items():
             app.query_params[name] = value
         if run and stage.run_id:

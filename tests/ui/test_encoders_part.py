@@ -38,7 +38,7 @@ def test_a_zip_of_pictures_is_encoded_when_loaded_and_seen(stage, open_app):
     assert not app.exception
     assert app.selectbox(key="data.map_encode_picture").value == "efficientnet"
     assert "12 pictures by efficientnet, 1,280 features each" in texts(app)
-    app.button(key="data.load").click().run(timeout=120)
+    app.button(key="data.load").click().run()
     assert not app.exception
     (stored,) = workspace().datasets()
     assert (stored.n_instances, stored.n_features, stored.n_labels) == (12, 1280, 3)
@@ -65,7 +65,7 @@ def test_a_table_without_its_pictures_says_so_and_is_loaded_without_features(sta
     (said,) = [one.value for one in app.info if "img/0.png" in one.value]
     assert "one zip file" in said
     app.selectbox(key="data.map_encode_picture").set_value("efficientnet").run()
-    app.button(key="data.load").click().run(timeout=120)
+    app.button(key="data.load").click().run()
     assert "not used as features" in texts(app)
     assert workspace().datasets() == []
     app.selectbox(key="data.map_encode_picture").set_value("none").run()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from app_stages import new_app
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1 import element_tree as tree
@@ -155,7 +156,7 @@ def situations(page: str, stage, data) -> Iterator[dict[str, Any]]:
 
 def open_page(page: str, run_id: str, chosen: dict[str, Any]) -> AppTest:
     """Open a page with all that can be opened on it."""
-    app = AppTest.from_file(str(ROOT / "plain_app" / "app.py"), default_timeout=60)
+    app = new_app()
     app.query_params["run"], app.query_params["annotator"] = run_id, "ann"
     app.run()
     boxes = {key: True for key in keys_in_source("expander") if key.startswith(f"{page}.")}

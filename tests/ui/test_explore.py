@@ -3,12 +3,12 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
+from app_stages import new_app
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
@@ -20,7 +20,6 @@ from plain_app.services import explore, maps
 from plain_app.views.explore.instance import _cells_in_order
 from plain_app.views.explore.map import COLOURS
 
-APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 HOSTILE = "<img src=x onerror=alert(1)> **b** ![](http://example.org/x.png)"
 PART = "bidi_component"
 
@@ -50,7 +49,7 @@ def ready(workspace):
 
 def open_view(part: str = "Map", **state) -> AppTest:
     """Open a part of Explore, with the newest run chosen."""
-    app = AppTest.from_file(str(APP), default_timeout=30).run()
+    app = new_app().run()
     newest = next(iter(workspace_runs()), None)
     if newest is not None:
         app.session_state["frame.run"] = newest

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from app_stages import figures
+from app_stages import figures, new_app
 from finished_run import finished_run, near_rows
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
@@ -21,7 +21,6 @@ from plain_app.server import launcher
 from plain_app.services import data, export, review, trust
 
 FORMATS = [one for one in export.formats() if one != "datasets" or find_spec("datasets")]
-APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def run_id(stage) -> str:
 
 
 def open_export(run_id: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=30)
+    app = new_app()
     app.query_params["run"] = run_id
     return app.run().switch_page("views/export/page.py").run()
 

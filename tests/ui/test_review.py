@@ -1,11 +1,10 @@
 """The Review view around its desk: what is missing, what is asked, what answers did."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
-from app_stages import figures
+from app_stages import PATIENCE, figures, new_app
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 
@@ -15,8 +14,6 @@ from plain_app.server import preload
 from plain_app.services import review
 from plain_app.views.review.parts import PARTS
 
-APP = Path(__file__).parents[2] / "plain_app" / "app.py"
-
 
 @pytest.fixture
 def open_review(stage):
@@ -24,7 +21,7 @@ def open_review(stage):
     stage.run_id = finished_run(stage.space, stage.dataset)
 
     def open_as(annotator: str = "ann", **address: str) -> AppTest:
-        app = AppTest.from_file(str(APP), default_timeout=20)
+        app = new_app()
         app.query_params["run"] = stage.run_id
         if annotator:
             app.query_params["annotator"] = annotator
@@ -61,7 +58,7 @@ def test_very_much_data_is_waited_for_once(open_review, stage, monkeypatch):
     app = open_review()
     assert not app.exception
     assert desk(app)
-    review._prepared(str(stage.space.folder), stage.run_id).result(20)
+    review._prepared(str(stage.space.folder), stage.run_id).result(PATIENCE)
     assert review.is_prepared(stage.run_id)
 
 

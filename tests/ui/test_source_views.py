@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 import streamlit as st
+from app_stages import new_app
 from finished_run import finished_run
 from streamlit.testing.v1 import AppTest
 from vote_table import vote_table
@@ -17,7 +17,6 @@ from core.store import Workspace
 from plain_app.server import tokens
 from plain_app.services import desk, explore, maps, sources
 
-APP = Path(__file__).parents[2] / "plain_app" / "app.py"
 KINDS = ("good", "good", "always yes")
 
 
@@ -42,7 +41,7 @@ def workspace(tmp_path, monkeypatch):
 
 
 def open_page(run_id: str | None, page: str = "data", **address: str) -> AppTest:
-    app = AppTest.from_file(str(APP), default_timeout=30)
+    app = new_app()
     if run_id:
         app.query_params["run"] = run_id
     app.run()

@@ -177,13 +177,14 @@ def damaged_files(name: str, count: int, folder: Path, seed: int = 0) -> Iterato
 
 def outcome(read: Callable[[Path], Any], path: Path) -> str:
     """Return what reading gives, read or refused; anything but a PlainError is raised."""
-    start = time.monotonic()
+    start = time.process_time()  # of this process: how busy the machine is does not matter
     try:
         read(path)
         result = "read"
     except PlainError:
         result = "refused"
-    assert time.monotonic() - start < SECONDS, f"reading took {time.monotonic() - start:.1f} s"
+    seconds = time.process_time() - start
+    assert seconds < SECONDS, f"reading took {seconds:.1f} s"
     return result
 
 
@@ -198,7 +199,7 @@ def isolated_outcome(read: Callable[[Path], Any], path: Path) -> str:
         except BaseException as error:
             os._exit(3 if isinstance(error, PlainError) else 4)
         os._exit(0)
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + 6 * SECONDS  # on the clock, where the machine may be busy
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:

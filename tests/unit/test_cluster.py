@@ -168,7 +168,10 @@ def test_a_cluster_that_does_not_answer_is_told(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_tasks_of_a_killed_worker_run_again_and_of_a_killed_scheduler_are_told(tmp_path):
+def test_tasks_of_a_killed_worker_run_again_and_of_a_killed_scheduler_are_told(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("core.cluster.dask_executor._WORKER_SECONDS", 240)  # to start, when busy
     begun = tmp_path / "begun"
     items = [{"number": number, "begun": str(begun)} for number in range(6)]
     with dask_cluster(tmp_path / "dask", 1) as cluster:

@@ -11,7 +11,7 @@ preload.IDLE_DELAY, preload.is_served = 0.1, True
 preload.preload_when_idle(); preload.preload_when_idle()
 awaited = {"plain_app.views.tune.search", "core.formats.readers.arff"}
 awaited |= {"plain_app.services.workspace"}
-end = time.monotonic() + 60
+end = time.monotonic() + 240
 while not awaited <= set(sys.modules) and time.monotonic() < end:
     time.sleep(0.05)
 print(sorted(awaited - set(sys.modules)), sorted({"torch", "faiss"} & set(sys.modules)))

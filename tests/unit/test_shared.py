@@ -8,6 +8,17 @@ import pytest
 from plain_app.services import shared
 from plain_app.services.shared import Shared
 
+PATIENCE = 120  # seconds: the machine may be busy
+
+
+@pytest.fixture(autouse=True)
+def always_due(monkeypatch):
+    """A value is due as soon as it is made, and waited for, unless a test says otherwise."""
+    monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
+    monkeypatch.setattr(shared, "RENEW_AFTER", 0.0)
+    monkeypatch.setattr(shared, "PATIENCE_SECONDS", PATIENCE)
+    monkeypatch.setattr(shared, "MAX_SECONDS", 10 * PATIENCE)
+
 
 class Maker:
     """Makes 1, 2, 3 …; every value only after `go` was set."""
@@ -18,7 +29,7 @@ class Maker:
 
     def make(self) -> int:
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(PATIENCE)
         self.count += 1
         return self.count
 
@@ -35,11 +46,11 @@ def threads():
 
 
 def test_the_first_value_is_made_once_for_all_who_wait(maker, threads, monkeypatch):
-    monkeypatch.setattr(shared, "RENEW_SECONDS", 60.0)
+    monkeypatch.setattr(shared, "RENEW_SECONDS", 10 * PATIENCE)
     asked = [threads.submit(maker.shared.get) for _ in range(10)]
-    assert maker.begun.wait(10)
+    assert maker.begun.wait(PATIENCE)
     maker.go.set()
-    assert {one.result(10) for one in asked} == {1}
+    assert {one.result(PATIENCE) for one in asked} == {1}
     assert maker.shared.get() == 1
     assert maker.count == 1
 
@@ -47,11 +58,10 @@ def test_the_first_value_is_made_once_for_all_who_wait(maker, threads, monkeypat
 def test_while_the_next_is_made_others_get_the_last(maker, threads, monkeypatch):
     maker.go.set()
     assert maker.shared.get() == 1
-    monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
     monkeypatch.setattr(shared, "PATIENCE_SECONDS", 0.01)
     maker.go.clear()
     assert maker.shared.get() == 1
-    monkeypatch.setattr(shared, "PATIENCE_SECONDS", 10.0)
+    monkeypatch.setattr(shared, "PATIENCE_SECONDS", PATIENCE)
     assert [maker.shared.get() for _ in range(5)] == [1] * 5  # nobody else waits for it
     maker.go.set()
     assert maker.shared.newest() > 1
@@ -61,7 +71,6 @@ def test_while_the_next_is_made_others_get_the_last(maker, threads, monkeypatch)
 def test_what_takes_long_to_make_is_kept_longer(maker, monkeypatch):
     maker.go.set()
     assert maker.shared.get() == 1
-    monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
     monkeypatch.setattr(shared, "RENEW_AFTER", 1e9)
     assert maker.shared.get() == 1
     monkeypatch.setattr(shared, "RENEW_AFTER", 0.0)
@@ -71,16 +80,16 @@ def test_what_takes_long_to_make_is_kept_longer(maker, monkeypatch):
 def test_a_value_that_is_too_old_is_waited_for(maker, threads, monkeypatch):
     maker.go.set()
     assert maker.shared.get() == 1
-    monkeypatch.setattr(shared, "RENEW_SECONDS", 0.0)
     monkeypatch.setattr(shared, "MAX_SECONDS", 0.0)
     maker.go.clear()
     asked = [threads.submit(maker.shared.get) for _ in range(5)]
     assert not any(one.done() for one in asked)
     maker.go.set()
-    assert 1 not in {one.result(10) for one in asked}
+    assert 1 not in {one.result(PATIENCE) for one in asked}
 
 
-def test_the_newest_is_made_after_it_was_asked_for(maker):
+def test_the_newest_is_made_after_it_was_asked_for(maker, monkeypatch):
+    monkeypatch.setattr(shared, "RENEW_SECONDS", 10 * PATIENCE)
     maker.go.set()
     assert [maker.shared.newest() for _ in range(3)] == [1, 2, 3]
     assert maker.shared.get() == 3

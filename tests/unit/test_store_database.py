@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from store_actors import small_data, start
+from store_actors import PATIENCE, small_data, start
 from store_integrity import integrity
 
 from core.engine.config import PlainConfig
@@ -239,7 +239,7 @@ def test_a_full_disk_is_told_and_nothing_stored_is_harmed(tmp_path):
         pytest.skip("only root can mount a small disk")
     try:
         actor = start("fill", disk)
-        out, complaint = actor.communicate(timeout=60)
+        out, complaint = actor.communicate(timeout=PATIENCE)
         assert actor.returncode == 0, complaint
         name, title, stored = json.loads(out)
         assert (name, title) == ("StoreUnavailable", "The disk is full.")

@@ -48,7 +48,7 @@ def decide(space, dataset, n: int) -> None:
     )
 
 
-def settle(space, study_id: str, until, seconds: float = 60) -> tuning.Study:
+def settle(space, study_id: str, until, seconds: float = 240) -> tuning.Study:
     end = monotonic() + seconds
     while monotonic() < end:
         study = tuning.read_study(space, study_id)

@@ -9,6 +9,7 @@ import sys
 from contextlib import closing, contextmanager
 from time import sleep
 
+import psutil
 import pytest
 from real_runs import assert_same_results, kill_all, queue, wait
 from typer.testing import CliRunner
@@ -54,6 +55,7 @@ def stop_between_writes(workspace, pid):
     """Stop a process while it does not hold the database."""
     while True:
         os.kill(pid, signal.SIGSTOP)
+        wait(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
         with closing(sqlite3.connect(workspace.database.path, timeout=0)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")

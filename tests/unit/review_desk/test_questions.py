@@ -30,7 +30,7 @@ def test_a_review_of_much_data_that_is_no_longer_kept_is_prepared_again(space, d
     review._PREPARING.submit(int).result()  # after those before it
     assert review.is_prepared(others[-1])
     go_on = threading.Event()
-    review._PREPARING.submit(go_on.wait, 30)
+    review._PREPARING.submit(go_on.wait, 240)
     assert not review.is_prepared(first)
     go_on.set()
     review._PREPARING.submit(int).result()
@@ -47,7 +47,7 @@ def test_a_review_that_nobody_uses_is_freed_without_the_garbage_collector(claims
     gc.collect()
     gc.disable()
     try:
-        kept, end = used(), monotonic() + 30
+        kept, end = used(), monotonic() + 240
         while any(one() is not None for one in kept) and monotonic() < end:
             sleep(0.01)  # the threads let go of their last piece of work
         assert [one() for one in kept] == [None] * 4

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from store_actors import answer, start, start_all
+from store_actors import PATIENCE, answer, start, start_all
 from store_integrity import integrity
 
 from core.errors import StoreError
@@ -195,7 +195,7 @@ class TestDatabase:
             seen.append(workspace.decisions.count(data))
             workspace.runs.events_after(run.id, workspace.runs.last_seq(run.id) - 1)
             time.sleep(0.02)
-        outputs = [actor.communicate(timeout=60) for actor in (trainer, *writers)]
+        outputs = [actor.communicate(timeout=PATIENCE) for actor in (trainer, *writers)]
         assert [error for _, error in outputs if error] == []
         assert seen == sorted(seen)
         stored = workspace.decisions.history(data)
