@@ -29,8 +29,8 @@ def write(workspace: Workspace, study_id: str, target: Path) -> None:
 def make(workspace: Workspace, study_id: str) -> bytes:
     """Return the report as one HTML file."""
     study = tuning.read_study(workspace, study_id)
-    names = {row.fingerprint: row.name for row in workspace.datasets()}
-    return _page(study, names.get(study.row.fingerprint, ""), workspace).encode()
+    data = workspace.dataset(study.row.fingerprint)
+    return _page(study, data.name if data else "", workspace).encode()
 
 
 def figures(study: Study, importances: dict[str, float]) -> dict[str, go.Figure]:

@@ -175,9 +175,8 @@ def confidence_history(workspace: Workspace, run_id: str) -> npt.NDArray[np.floa
     """
     run = workspace.runs.get(run_id)
     path = workspace.runs.folder(run.id) / "confidences.f16"
-    n_cells = next(
-        row.n_candidates for row in workspace.datasets() if row.fingerprint == run.fingerprint
-    )
+    data = workspace.dataset(run.fingerprint)
+    n_cells = data.n_candidates if data else 0
     n_epochs = (
         min(run.epoch, path.stat().st_size // (2 * n_cells)) if path.exists() and n_cells else 0
     )

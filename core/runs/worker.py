@@ -45,7 +45,7 @@ from core.runs.results import (
     verified_rows,
     write_results,
 )
-from core.store import RunRow, RunState, Workspace, files
+from core.store import ACTIVE, RunRow, RunState, Workspace, files
 
 POLL_SECONDS = 0.4
 HEARTBEAT_SECONDS = 1.0
@@ -140,7 +140,8 @@ def start_queued(workspace: Workspace) -> None:
     _children[:] = [child for child in _children if child.poll() is None]
     me = background.identity()
     while True:
-        dead = [run.id for run in workspace.runs.list() if is_interrupted(workspace, run)]
+        active = workspace.runs.list(states=ACTIVE)
+        dead = [run.id for run in active if is_interrupted(workspace, run)]
         run = workspace.runs.claim_next(workspace.max_running, *me, dead=dead)
         if run is None:
             return
@@ -157,7 +158,7 @@ def start_queued(workspace: Workspace) -> None:
 
 def is_interrupted(workspace: Workspace, run: RunRow) -> bool:
     """Whether a run that should be at work has lost its process."""
-    if run.state not in (RunState.RUNNING, RunState.PAUSED):
+    if run.state not in ACTIVE:
         return False
     if workspace.runs.elsewhere(run):
         return run.heartbeat is not None and time() - run.heartbeat > SILENT_SECONDS

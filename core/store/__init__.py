@@ -7,12 +7,13 @@ from core.store.full_backup import FullBackup, full_backup
 from core.store.full_restore import Restored, check_full_backup, is_full_backup, restore_full
 from core.store.labels import LabelChange, LabelStore
 from core.store.lanes import LaneStore
-from core.store.run_rows import RunRow, RunState
+from core.store.run_rows import ACTIVE, RunRow, RunState
 from core.store.runs import RunStore
 from core.store.studies import StudyRow, StudyStore
 from core.store.workspace import DatasetRow, Workspace
 
 __all__ = [
+    "ACTIVE",
     "CurrentDecisions",
     "Database",
     "DatasetRow",

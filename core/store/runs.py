@@ -109,9 +109,18 @@ class RunStore:
             raise not_found(run_id, [row.id for row in found])
         return read_row(found[0])
 
-    def list(self, include_deleted: bool = False) -> RunRows:
-        """Return all runs, the newest first."""
+    def list(
+        self,
+        fingerprint: str | None = None,
+        *,
+        states: Collection[RunState] = tuple(RunState),
+        include_deleted: bool = False,
+    ) -> RunRows:
+        """Return the runs, on one data set or on all, in some states or any, the newest first."""
         query = select(runs).order_by(runs.c.created.desc(), runs.c.id.desc())
+        query = query.where(runs.c.state.in_(states))
+        if fingerprint is not None:
+            query = query.where(runs.c.fingerprint == fingerprint)
         if not include_deleted:
             query = query.where(runs.c.deleted.is_(None))
         with self._database.read() as connection:

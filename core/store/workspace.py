@@ -219,7 +219,7 @@ class Workspace:
             return None
         if self.stored.can_fetch(owner):
             return self.stored.failure(owner)
-        row = next((row for row in self.datasets() if row.fingerprint == fingerprint), None)
+        row = self.dataset(fingerprint)
         name = row.name if row else ""
         if row and row.machine != self.machines.here:
             return self.machines.elsewhere(f"Data {name}", row.machine, owner)
@@ -245,7 +245,14 @@ class Workspace:
 
     def datasets(self) -> list[DatasetRow]:
         """Return the data sets, the newest first."""
-        query = sa.select(datasets).order_by(datasets.c.created.desc())
+        return self._datasets(sa.select(datasets).order_by(datasets.c.created.desc()))
+
+    def dataset(self, fingerprint: str) -> DatasetRow | None:
+        """Return what is known of a data set; none where it is not in the workspace."""
+        found = self._datasets(sa.select(datasets).where(datasets.c.fingerprint == fingerprint))
+        return found[0] if found else None
+
+    def _datasets(self, query: sa.Select[Any]) -> list[DatasetRow]:
         with self.database.read() as connection:
             return [DatasetRow(**row._mapping) for row in connection.execute(query)]
 

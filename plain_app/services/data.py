@@ -183,8 +183,8 @@ def _load(folder: str, fingerprint: str, has_truth: bool) -> CandidateDataset:
 
 def load(fingerprint: str) -> CandidateDataset:
     """Return a data set of the workspace; shared, and features stay on the disk."""
-    rows = {row.fingerprint: row.has_truth for row in workspace().datasets()}
-    return _load(str(workspace().folder), fingerprint, rows.get(fingerprint, False))
+    row = workspace().dataset(fingerprint)
+    return _load(str(workspace().folder), fingerprint, row is not None and row.has_truth)
 
 
 def store(dataset: CandidateDataset, name: str) -> str:

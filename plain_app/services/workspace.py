@@ -44,8 +44,7 @@ def list_datasets() -> list[DatasetRow]:
 
 def list_runs(fingerprint: str | None) -> list[RunRow]:
     """Return the runs on a data set, the newest first."""
-    runs = workspace().runs.list()
-    return [run for run in runs if run.fingerprint == fingerprint]
+    return [] if fingerprint is None else workspace().runs.list(fingerprint)
 
 
 def list_annotators(fingerprint: str | None) -> list[str]:

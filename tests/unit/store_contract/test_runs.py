@@ -5,12 +5,12 @@ import time
 
 import numpy as np
 import pytest
-from store_actors import epoch_event, start, start_all
+from store_actors import epoch_event, small_data, start, start_all
 
 from core.engine.config import PlainConfig
 from core.engine.events import GraphsBuilt, RunEnded, RunStarted
 from core.errors import ClaimLost, DatasetNotFound, RunEndedError, RunNotFound, StoreError
-from core.store import Decision, RunState
+from core.store import ACTIVE, Decision, RunState
 
 ENDED = [RunState.FINISHED, RunState.STOPPED, RunState.FAILED]
 ME = (1, 1.0)  # a process that launches
@@ -50,6 +50,16 @@ class TestRuns:
         assert ids == sorted(ids)
         assert all(one.isalnum() and one == one.lower() and len(one) == 13 for one in ids)
         assert [run.id for run in runs.list()] == ids[::-1]
+
+    def test_runs_are_listed_by_data_and_by_state(self, runs, run, data, workspace):
+        other = workspace.add_dataset(small_data(1.0), "other")
+        waiting = runs.create(other, PlainConfig())
+        assert [one.id for one in runs.list(data)] == [run.id]
+        assert [one.id for one in runs.list(states=ACTIVE)] == [run.id]
+        assert runs.list(other, states=ACTIVE) == []
+        assert runs.list(other) == [waiting]
+        assert workspace.dataset(other).name == "other"
+        assert workspace.dataset("none") is None
 
     def test_a_run_is_found_by_the_beginning_of_its_id(self, runs, data):
         run = runs.create(data, PlainConfig())
