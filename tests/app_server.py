@@ -14,6 +14,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 ROOT = Path(__file__).parents[1]
+LONG = 120_000  # milliseconds, for what a busy machine may take
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from app_server import LONG
 from finished_run import finished_run
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -13,8 +14,6 @@ from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.encoders.thumbnails import Thumbnails
 from core.store import Decision, Workspace
-
-LONG = 60_000  # milliseconds, for what a busy machine may take
 
 WATCH = """
 (() => {

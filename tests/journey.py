@@ -4,12 +4,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from app_server import LONG
 from native_widgets import open_part
 from playwright.sync_api import expect
 
 from core.store import Workspace
-
-LONG = 60_000  # milliseconds, for what a busy machine may take
 
 
 def step(page: Any, title: str) -> None:

@@ -5,9 +5,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from app_server import CHROMIUM, FLAGS, Server, end_runs
+from app_server import CHROMIUM, FLAGS, LONG, Server, end_runs
 
-PATIENCE = 60_000  # milliseconds, of whatever a test does not say itself: machines are busy
 REQUIRED = os.environ.get("PLAIN_BROWSER_TESTS") == "required"
 
 
@@ -20,7 +19,7 @@ def browser() -> Iterator[object]:
         pytest.skip("no Chromium was found")
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=PATIENCE)
+    expect.set_options(timeout=LONG)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
@@ -55,7 +54,7 @@ def open_page(browser) -> Iterator[Callable[..., object]]:
     ) -> object:
         scheme = "dark" if dark else "light"
         page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(LONG)
         if not is_new:  # those who come again are not offered the tour
             page.add_init_script("localStorage.setItem('plain.tour', 'seen')")
         page.on("request", lambda one: strangers.append(one.url) if is_strange(one.url) else None)

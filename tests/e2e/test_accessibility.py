@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from app_server import serving
+from app_server import LONG, serving
 from desk_driver import address, desk, make_picture_run, press
 from finished_run import finished_run
 from native_widgets import tab_to
@@ -16,7 +16,6 @@ from core.data.demo import load_demo
 from core.store import Workspace
 
 pytestmark = pytest.mark.e2e
-LONG = 60_000
 AXE = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("Data", "Train", "Explore", "Review", "Tune", "Compare", "Export")
 TAB_BARS = {

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from app_server import Server, serving
+from app_server import LONG, Server, serving
 from finished_run import finished_run
 from native_widgets import cells, choose, choose_row, open_part
 from PIL import Image
@@ -25,7 +25,6 @@ from core.store import Workspace, files
 
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 HOSTILE = '<img src=x onerror="window.hurt=1">'
-WAIT = 60_000
 PICTURE_ROW = 44
 
 pytestmark = pytest.mark.e2e
@@ -95,7 +94,7 @@ def frame_of(page: Any) -> Any:
 def wait_for_map(page: Any, part: str = "") -> None:
     attribute = f'data-drawn*="{part}"' if part else "data-drawn"
     drawn = page.locator(f'[data-part="frame"][{attribute}]')
-    expect(drawn).to_be_attached(timeout=WAIT)
+    expect(drawn).to_be_attached(timeout=LONG)
 
 
 def write(page: Any, instance: str) -> None:
@@ -103,7 +102,7 @@ def write(page: Any, instance: str) -> None:
     field = page.get_by_label("Instance", exact=True)
     field.fill(instance)
     field.press("Enter")
-    expect(page).to_have_url(re.compile(f"explore.instance={instance}"), timeout=WAIT)
+    expect(page).to_have_url(re.compile(f"explore.instance={instance}"), timeout=LONG)
 
 
 def draw_circle(page: Any, radius: float = 110) -> None:
@@ -152,7 +151,7 @@ def test_the_map_is_painted_and_a_click_opens_an_instance(page):
     page.wait_for_timeout(300)
     page.mouse.click(box["x"] + x, box["y"] + y)
     chosen = page.get_by_label("Instance", exact=True)
-    expect(chosen).to_have_value(re.compile(r"scene-\d{4}"), timeout=WAIT)
+    expect(chosen).to_have_value(re.compile(r"scene-\d{4}"), timeout=LONG)
     assert "explore.instance=scene-" in page.url
     keep(page, "map-light")
 
@@ -160,11 +159,11 @@ def test_the_map_is_painted_and_a_click_opens_an_instance(page):
 def test_a_lasso_lists_its_instances_and_clear_forgets_them(page):
     page.get_by_role("button", name="Lasso").click()
     draw_circle(page)
-    expect(page.get_by_text("selected")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("selected")).to_be_visible(timeout=LONG)
     assert "0 instances" not in page.get_by_text("selected").inner_text().split(" ", 1)[0]
     keep(page, "lasso")
     page.get_by_role("button", name="Clear").click()
-    expect(page.get_by_text("selected")).to_have_count(0, timeout=WAIT)
+    expect(page.get_by_text("selected")).to_have_count(0, timeout=LONG)
     recolour(page)
 
 
@@ -181,12 +180,12 @@ def recolour(page: Any) -> None:
 
 
 def test_evidence_adds_up_on_screen_and_neighbours_open(page):
-    total = page.get_by_text("Exact, before rounding").inner_text(timeout=WAIT)
+    total = page.get_by_text("Exact, before rounding").inner_text(timeout=LONG)
     terms, found = total.replace("−", "-").split(" = ")
     said = float(re.match(r"-?\d\.\d+", found)[0])
     assert sum(float(term) for term in terms.split()) == pytest.approx(said, abs=0.003)
     page.get_by_role("tab", name="Neighbours").click()
-    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=LONG)
     keep(page, "neighbours")
     table = page.locator(".st-key-explore-neighbours-0")
     table.locator(".dvn-scroller").scroll_into_view_if_needed()
@@ -200,50 +199,50 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
     assert edges() == sorted(given)
     near = cells(table, 2)[0]
     choose_row(table, 0, PICTURE_ROW)
-    expect(page.get_by_label("Instance", exact=True)).to_have_value(near, timeout=WAIT)
+    expect(page.get_by_label("Instance", exact=True)).to_have_value(near, timeout=LONG)
     write(page, "scene-0000")
     page.get_by_role("button", name="Next").click()
-    expect(page.get_by_label("Instance", exact=True)).to_have_value("scene-0001", timeout=WAIT)
-    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_label("Instance", exact=True)).to_have_value("scene-0001", timeout=LONG)
+    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=LONG)
 
 
 def test_the_card_follows_what_is_written_picked_and_chosen(page):
     card = page.locator(".st-key-explore-card")
     written = card.get_by_label("Instance", exact=True)
     write(page, "nobody")
-    expect(card.get_by_text("no instance with this id")).to_be_visible(timeout=WAIT)
+    expect(card.get_by_text("no instance with this id")).to_be_visible(timeout=LONG)
     write(page, "scene-0007")
-    expect(page).to_have_url(re.compile("explore.instance=scene-0007"), timeout=WAIT)
+    expect(page).to_have_url(re.compile("explore.instance=scene-0007"), timeout=LONG)
     candidates = card.locator(".st-key-explore-candidates-7")
     first, *_, last = cells(candidates, 1)
     explained = card.get_by_role("combobox", name="Label to explain")
-    expect(explained).to_have_value(last, timeout=WAIT)  # the most doubtful
+    expect(explained).to_have_value(last, timeout=LONG)  # the most doubtful
     choose_row(candidates, 0)
-    expect(explained).to_have_value(first, timeout=WAIT)
+    expect(explained).to_have_value(first, timeout=LONG)
     choose(page, "Label to explain", last)
-    expect(card.get_by_text("Exact, before rounding")).to_be_visible(timeout=WAIT)
+    expect(card.get_by_text("Exact, before rounding")).to_be_visible(timeout=LONG)
     card.get_by_role("button", name="Previous").click()
-    expect(written).to_have_value("scene-0006", timeout=WAIT)
+    expect(written).to_have_value("scene-0006", timeout=LONG)
     voters = card.locator("[class*=st-key-explore-why-voters-6]")
     name = cells(voters, 2)[0]
     choose_row(voters, 0, PICTURE_ROW)
-    expect(written).to_have_value(name, timeout=WAIT)
+    expect(written).to_have_value(name, timeout=LONG)
     page.locator(".st-key-frame-steps").get_by_text("Train", exact=True).click()
-    expect(page).to_have_url(re.compile("/train"), timeout=WAIT)
+    expect(page).to_have_url(re.compile("/train"), timeout=LONG)
     page.locator(".st-key-frame-steps").get_by_text("Explore", exact=True).click()
-    expect(written).to_have_value(name, timeout=WAIT)
+    expect(written).to_have_value(name, timeout=LONG)
     card.locator(".st-key-explore-review button").click()
-    expect(page).to_have_url(re.compile("/review.*selection="), timeout=WAIT)
+    expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)
 
 
 def test_labels_and_outside_draw_and_the_server_never_loads_torch_or_faiss(page, server):
     open_part(page, "explore-part", "Labels")
-    expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=LONG)
     keep(page, "labels")
     page.get_by_text("Difference", exact=True).click()
-    expect(page.get_by_text("Edges that cleaning changes most")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Edges that cleaning changes most")).to_be_visible(timeout=LONG)
     open_part(page, "explore-part", "Outside the candidates")
-    expect(page.get_by_text("though never offered")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("though never offered")).to_be_visible(timeout=LONG)
     keep(page, "outside")
     maps = Path(f"/proc/{server.process.pid}/maps")
     assert not maps.exists() or not re.search("libtorch|faiss", maps.read_text())
@@ -265,7 +264,7 @@ def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page,
     assert np.abs(painted(page).astype(int) - with_webgl).mean() < 5
     page.get_by_role("button", name="Lasso").click()
     draw_circle(page)
-    expect(page.get_by_text("selected")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("selected")).to_be_visible(timeout=LONG)
     keep(page, "without-webgl")
     context.close()
 
@@ -282,10 +281,10 @@ def test_hostile_names_are_shown_as_text(open_page, hostile_server):
     choose(page, "Colour by", "A column of the data")
     wait_for_map(page, "column")
     page.get_by_role("tab", name="Neighbours").click()
-    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Near is strong")).to_be_visible(timeout=LONG)
     open_part(page, "explore-part", "Labels")
     network = page.locator(".st-key-explore-network")
-    expect(network).to_be_visible(timeout=WAIT)
+    expect(network).to_be_visible(timeout=LONG)
     box = network.bounding_box()
     for step in range(20):  # tooltips of nodes and edges
         page.mouse.move(box["x"] + box["width"] * step / 20, box["y"] + 60 + 15 * step)

@@ -14,7 +14,7 @@ import number_layouts
 import pytest
 import tool_layouts
 import wild_layouts
-from app_server import Server, end_runs
+from app_server import LONG, Server, end_runs
 from desk_driver import answered, desk, expect_saved
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -24,7 +24,6 @@ from core import formats
 from core.data.dataset import CandidateDataset
 
 pytestmark = pytest.mark.e2e
-LONG = 60_000
 RECORD = ".provenance.json"
 COLOURS = {"red": (220, 40, 30), "green": (30, 160, 60), "blue": (30, 60, 220)}
 

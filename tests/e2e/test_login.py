@@ -9,13 +9,12 @@ from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
-from app_server import free_port, is_served
+from app_server import LONG, free_port, is_served
 from playwright.sync_api import expect
 
 from plain_app.server.password import write_password
 
 pytestmark = pytest.mark.e2e
-LONG = 60_000
 
 
 @pytest.fixture

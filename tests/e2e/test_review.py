@@ -38,13 +38,13 @@ def served(tmp_path_factory) -> Iterator[tuple[Server, str]]:
 
 
 @pytest.fixture
-def review(served, open_page, request):
+def review(served, open_page):
     """Open the desk; return its server, its page and who sits there: each time somebody new, as
     what was answered when a test failed is not asked again."""
     server, run_id = served
     if server.process.poll() is not None:  # a test that kills it did not come to its end
         server.start()
-    who = f"{request.node.name} {uuid4().hex[:6]}"
+    who = f"ann {uuid4().hex}"
     page = open_page(address(server, run_id, who))
     desk(page)
     return server, page, who

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from app_server import Server, serving
+from app_server import LONG, Server, serving
 from app_stages import Stage
 from finished_run import finished_run
 from native_widgets import choose, tab_to
@@ -15,7 +15,6 @@ from core.store import Workspace
 
 pytestmark = pytest.mark.e2e
 PAGES = ("Train", "Explore", "Review", "Tune", "Compare", "Export", "Data")
-LONG = 60_000
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import re
 from urllib.parse import urljoin
 
 import pytest
-from app_server import serving
+from app_server import LONG, serving
 from finished_run import finished_run
 from native_widgets import choose_row
 from playwright.sync_api import expect
@@ -19,7 +19,6 @@ from core.tuning.search import work
 from plain_app.widgets.links import instance_address, trial_address
 
 pytestmark = pytest.mark.e2e
-LONG = 60_000
 PICTURE_ROW = 44
 
 
