@@ -30,7 +30,7 @@ def decisions(
     from core.errors import StoreError
     from core.formats import read
     from core.store import Workspace
-    from core.store.returned import data_of, take_decisions
+    from core.store.decision_import import data_of, take_decisions
 
     space, result = Workspace(workspace), read(file)
     fingerprint = data_of(space, result)

@@ -90,7 +90,7 @@ def train(
     """Train on a file, recorded in the workspace; Ctrl-C stops and keeps what was learned."""
     from core.engine.graphs import read_instance_graph, read_label_graph
     from core.runs import results, worker
-    from core.store.returned import take_decisions
+    from core.store.decision_import import take_decisions
 
     space = open_workspace(workspace)
     if reviewed_run is not None:

@@ -1,5 +1,7 @@
 """Nearest neighbours of many rows: k-means cells, exact search in those nearest to each row.
 
+Cells are clusters of rows here, not those of an instance and a label.
+
 Every row belongs to its nearest cell and is compared with the rows of its p nearest ones. Cells
 have the same size whatever the number of rows, so that the work of a row stays the same. p is the
 least whose recall, measured on exact searches of a sample, reaches `TARGET`; on data without
@@ -55,7 +57,7 @@ _TASK_ROWS = 65_536
 """Rows of a task on a cluster at most."""
 
 
-def search_cells(
+def approximate_search(
     X: Rows, k: int, seed: int = 0, device: str = "cpu", executor: Executor | None = None
 ) -> tuple[Rows, Any, float]:
     """Return the k rows most similar to every row, itself likely among them: cosines, rows, recall.

@@ -96,14 +96,14 @@ class Ensemble:
         out = torch.empty(len(features), self._shapes[-1][-1], device=self._device)
         for k, at in enumerate(self._own):
             for part in torch.split(at, self._at_once):
-                out[part] = self._loss.output(self._of_member(k, features.rows(part)))
+                out[part] = self._loss.output(self._of_member(k, features[part]))
         return out
 
     def predict(self, features: Rows) -> Tensor:
         """Return the mean of all networks' predictions, n x L in [0, 1]."""
         parts = []
         for start in range(0, len(features), self._at_once):
-            x = features.rows(slice(start, start + self._at_once))
+            x = features[start : start + self._at_once]
             each = [self._loss.output(self._of_member(k, x)) for k in range(len(self._seen))]
             parts.append(torch.stack(each).mean(dim=0))
         return torch.cat(parts)
@@ -176,7 +176,7 @@ class Ensemble:
     ) -> Iterator[tuple[Tensor, Tensor]]:
         for at in torch.split(rows, _GATHERED * size, dim=1):
             flat = at.reshape(-1)
-            x, z = features.rows(flat).view(*at.shape, -1), Z[flat].view(*at.shape, -1)
+            x, z = features[flat].view(*at.shape, -1), Z[flat].view(*at.shape, -1)
             yield from zip(torch.split(x, size, dim=1), torch.split(z, size, dim=1), strict=True)
 
     def _gradient(self, x: Tensor, z: Tensor) -> None:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from core.cluster.executors import Executor
 from core.data.dataset import MIN_INSTANCES, as_features, as_labels
-from core.engine.cells import search_cells
+from core.engine.approximate_search import approximate_search
 from core.engine.config import PlainConfig
 from core.engine.exact_search import exact_search, torch_search
 from core.errors import DatasetError, Problem
@@ -163,7 +163,7 @@ def find_neighbors(
         return Neighbors(*_nearest_sparse(_unit_sparse(X), k), "sparse", 1.0)
     X = _unit_dense(X)
     if search == "cells" or (search == "auto" and n > EXACT_LIMIT):
-        cosines, rows, recall = search_cells(X, k + 1, seed, device, executor)
+        cosines, rows, recall = approximate_search(X, k + 1, seed, device, executor)
         return Neighbors(cosines, rows, "cells", recall)
     return Neighbors(*_nearest_exact(X, k, device), "exact", 1.0)
 

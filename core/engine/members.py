@@ -77,10 +77,10 @@ class MembersByTasks(Ensemble):
 
     def _write_features(self, features: Rows) -> str:
         path, n = self._executor.folder / "features.npy", len(features)
-        width = features.rows(slice(0, 1)).shape[1]
+        width = features[:1].shape[1]
         out = np.lib.format.open_memmap(path, "w+", np.float32, (n, width))
         for start in range(0, n, _WRITTEN):
-            out[start : start + _WRITTEN] = features.rows(slice(start, start + _WRITTEN)).numpy()
+            out[start : start + _WRITTEN] = features[start : start + _WRITTEN].numpy()
         out.flush()
         return str(path)
 
@@ -102,17 +102,6 @@ class MembersByTasks(Ensemble):
         return str(self._executor.folder / f"networks-{self._epoch}-{what}.npy")
 
 
-class _FileRows:
-    def __init__(self, path: str) -> None:
-        self._X = torch.from_numpy(load(path))
-
-    def __len__(self) -> int:
-        return len(self._X)
-
-    def rows(self, at: Tensor | slice) -> Tensor:
-        return self._X[at]
-
-
 def _train_member(item: Item) -> Item:
     """Task: train one network for an epoch and predict the instances it never sees."""
     config, k = PlainConfig(**json.loads(item["config"])), item["member"]
@@ -127,7 +116,7 @@ def _train_member(item: Item) -> Item:
             "random": torch.from_numpy(load(item["random"])),
         }
     )
-    features = _FileRows(item["features"])
+    features = torch.from_numpy(load(item["features"]))
     networks.train_epoch(features, torch.from_numpy(load(item["targets"])))
     state, own = networks.state(), networks.held_out(features)[networks.fold == k]
     vectors = torch.stack([state[name] for name in _VECTORS])

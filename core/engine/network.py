@@ -155,7 +155,7 @@ class Network:
         ):
             for at in torch.split(order, _CHUNK * size):
                 batches = zip(
-                    torch.split(features.rows(at), size), torch.split(Z[at], size), strict=True
+                    torch.split(features[at], size), torch.split(Z[at], size), strict=True
                 )
                 self._descend(batches if between is None else _pausing(batches, between))
 
@@ -188,7 +188,7 @@ class Network:
         W1, W2, W3 = self._layers(self.theta)
         parts = []
         for start in range(0, len(features), 4096):
-            h1 = (features.rows(slice(start, start + 4096)) @ W1).relu_()
+            h1 = (features[start : start + 4096] @ W1).relu_()
             h2 = torch.addmm(W2[-1], h1, W2[:-1]).relu_()
             parts.append(torch.addmm(W3[-1], h2, W3[:-1]))
         return self._loss.output(torch.cat(parts))

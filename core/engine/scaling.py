@@ -24,9 +24,9 @@ _KEPT_VALUES = 2**24
 
 
 class Rows(Protocol):
-    """Standardised feature rows on a device, each ending with a constant 1."""
+    """Standardised feature rows on a device, each ending with a constant 1; a tensor will do."""
 
-    def rows(self, at: Tensor | slice) -> Tensor:
+    def __getitem__(self, at: Tensor | slice, /) -> Tensor:
         """Return these rows, dense."""
 
     def __len__(self) -> int: ...
@@ -76,7 +76,7 @@ class Standardizer:
         if X is not None and not sp.issparse(X) and device.type == "cpu" and X.size > _KEPT_VALUES:
             return _ScaledRows(X, self.mean.astype(np.float32), self.scale.astype(np.float32))
         one = torch.ones(len(applied), 1, device=device)
-        return _DenseRows(torch.cat([torch.as_tensor(applied, device=device), one], dim=1))
+        return torch.cat([torch.as_tensor(applied, device=device), one], dim=1)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class UnitRows:
         if n * d > _DENSE_LIMIT:
             return _SparseRows(scaled, np.zeros(d), device)
         one = torch.ones(n, 1, device=device)
-        return _DenseRows(torch.cat([torch.as_tensor(scaled.toarray(), device=device), one], dim=1))
+        return torch.cat([torch.as_tensor(scaled.toarray(), device=device), one], dim=1)
 
 
 def fit_scaling(X: Features, config: PlainConfig) -> "Standardizer | UnitRows":
@@ -104,17 +104,6 @@ def fit_scaling(X: Features, config: PlainConfig) -> "Standardizer | UnitRows":
     if config.unit_rows and sp.issparse(X):
         return UnitRows()
     return Standardizer.fit(X, config.standardize)
-
-
-class _DenseRows:
-    def __init__(self, X: Tensor) -> None:
-        self._X = X
-
-    def __len__(self) -> int:
-        return len(self._X)
-
-    def rows(self, at: Tensor | slice) -> Tensor:
-        return self._X[at]
 
 
 class _ScaledRows:
@@ -126,7 +115,7 @@ class _ScaledRows:
     def __len__(self) -> int:
         return len(self._X)
 
-    def rows(self, at: Tensor | slice) -> Tensor:
+    def __getitem__(self, at: Tensor | slice) -> Tensor:
         X = self._X[at if isinstance(at, slice) else at.numpy()]
         out = np.empty((len(X), X.shape[1] + 1), np.float32)
         out[:, -1] = 1
@@ -149,7 +138,7 @@ class _SparseRows:
     def __len__(self) -> int:
         return len(self._every)
 
-    def rows(self, at: Tensor | slice) -> Tensor:
+    def __getitem__(self, at: Tensor | slice) -> Tensor:
         at = self._every[at]
         counts = self._starts[at + 1] - self._starts[at]
         row = torch.repeat_interleave(torch.arange(len(at), device=at.device), counts)

@@ -44,14 +44,14 @@ class Standardized:
         order = torch.randperm(len(self.rows), generator=generator).to(self.device)
         for at in torch.split(order, size):
             if len(at) > 1:
-                yield at, self.rows.rows(at)
+                yield at, self.rows[at]
 
 
 def predict(net: nn.Module, rows: Rows) -> Tensor:
     """Return sigmoid(net(x)) of every row."""
     net.eval()
     with torch.inference_mode():
-        parts = [net(rows.rows(slice(a, a + 4096))) for a in range(0, len(rows), 4096)]
+        parts = [net(rows[a : a + 4096]) for a in range(0, len(rows), 4096)]
     net.train()
     return torch.sigmoid(torch.cat(parts))
 

@@ -16,14 +16,10 @@ _ROWS = 8192
 """Rows whose place is found at once, by a thread."""
 
 
-def place_of(X: Features, seed: int = 0) -> Matrix:
-    """Return where instances lie in feature space, as far as a review looks."""
-    return fourier_features(X, 200 if X.shape[0] <= 20_000 else 128, seed)
-
-
-def fourier_features(X: Features, size: int, seed: int = 0) -> Matrix:
+def fourier_features(X: Features, seed: int = 0) -> Matrix:
     """Return features whose inner products are a Gaussian kernel of the standardised instances."""
     rng, (n, d) = np.random.default_rng(seed), X.shape
+    size = 200 if n <= 20_000 else 128
     if sp.issparse(X):
         X = sp.csr_array(X)
         square = np.asarray(X.multiply(X).mean(axis=0)).ravel()

@@ -25,10 +25,10 @@ from core.engine.propagation import Propagator
 from core.review.beginning import Beginning
 from core.review.companions import MOST_LABELS, Companions
 from core.review.effect import DecisionEffect, moved_cells
+from core.review.fourier_features import fourier_features
 from core.review.habits import Cell, Given, Habit, looked_at, measure_habits
 from core.review.learner import CellFeatures, Fit, Learner, sigmoid
 from core.review.neighbors import by_neighbors
-from core.review.place import place_of
 from core.review.queue import Order, Question, State, ask, attention_draws, is_settled, near
 from core.review.resolve import VALUES, Verdict, located
 
@@ -94,7 +94,7 @@ class Reviewer:
         self._Y_hat, self._told = np.asarray(Y_hat, np.float32), None
         self._forget()
         with ThreadPoolExecutor(1) as beside:
-            place = beside.submit(place_of, dataset.features, seed)
+            place = beside.submit(fourier_features, dataset.features, seed)
             self._Z_start = beginning.Z if beginning else self._clamped()
             self._mark(decisions)
             self.start = beginning.start if beginning else self._start()

@@ -140,7 +140,7 @@ def start_queued(workspace: Workspace) -> None:
     _children[:] = [child for child in _children if child.poll() is None]
     me = background.identity()
     while True:
-        active = workspace.runs.list(states=ACTIVE)
+        active = workspace.runs.list(active=True)
         dead = [run.id for run in active if is_interrupted(workspace, run)]
         run = workspace.runs.claim_next(workspace.max_running, *me, dead=dead)
         if run is None:

@@ -17,10 +17,10 @@ Numbered: TypeAlias = list[tuple[int, Event]]
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
 
 
-def after(connection: Connection, run_id: str, seq: int, limit: int | None) -> Numbered:
+def after(connection: Connection, run_id: str, seq: int) -> Numbered:
     """Return the events with a larger seq, in order."""
     later = (events.c.run_id == run_id) & (events.c.seq > seq)
-    query = select(events.c.seq, events.c.data).where(later).order_by(events.c.seq).limit(limit)
+    query = select(events.c.seq, events.c.data).where(later).order_by(events.c.seq)
     rows = connection.execute(query).all()
     return [(row.seq, _EVENT.validate_python(json.loads(row.data))) for row in rows]
 

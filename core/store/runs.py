@@ -110,17 +110,14 @@ class RunStore:
         return read_row(found[0])
 
     def list(
-        self,
-        fingerprint: str | None = None,
-        *,
-        states: Collection[RunState] = tuple(RunState),
-        include_deleted: bool = False,
+        self, fingerprint: str | None = None, *, active: bool = False, include_deleted: bool = False
     ) -> RunRows:
-        """Return the runs, on one data set or on all, in some states or any, the newest first."""
+        """Return the runs, those on one data set, or those at work, the newest first."""
         query = select(runs).order_by(runs.c.created.desc(), runs.c.id.desc())
-        query = query.where(runs.c.state.in_(states))
         if fingerprint is not None:
             query = query.where(runs.c.fingerprint == fingerprint)
+        if active:
+            query = query.where(runs.c.state.in_(ACTIVE))
         if not include_deleted:
             query = query.where(runs.c.deleted.is_(None))
         with self._database.read() as connection:
@@ -318,12 +315,10 @@ class RunStore:
         with self._database.write(durable=durable) as connection:
             run_events.append(connection, run_id, numbered, claim)
 
-    def events_after(
-        self, run_id: str, seq: int = -1, limit: int | None = None
-    ) -> run_events.Numbered:
+    def events_after(self, run_id: str, seq: int = -1) -> run_events.Numbered:
         """Return the events with a larger seq, in order."""
         with self._database.read() as connection:
-            return run_events.after(connection, run_id, seq, limit)
+            return run_events.after(connection, run_id, seq)
 
     def last_seq(self, run_id: str) -> int:
         """Return the seq of the last event, -1 when there is none."""

@@ -80,7 +80,7 @@ def start_consensus(fingerprint: str, run_ids: list[str]) -> str:
 def has_ended(run_id: str) -> bool:
     """Whether a run is over; one that waits in the queue is started if it can be."""
     runs.start_queued()
-    return not runs.is_held(runs.get(run_id))
+    return runs.get(run_id).state.is_ended
 
 
 def trial_titles(keys: list[str], fingerprint: str) -> dict[str, str]:

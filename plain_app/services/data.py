@@ -24,9 +24,9 @@ from core.data.noise import confusable_candidates, resemblance, uniform_candidat
 from core.data.votes import Votes
 from core.errors import DatasetError, PlainError, Problem
 from core.formats import ColumnMapping, ReadResult, read
+from core.store.decision_import import data_of, take_decisions
 from core.store.files import disk_errors
 from core.store.permissions import make_private_folder, open_private
-from core.store.returned import data_of, take_decisions
 from plain_app.charts.distribution import TogetherPoints, together_points
 from plain_app.server.launcher import DATA_FOLDERS
 from plain_app.services import folders, pictures
@@ -214,8 +214,8 @@ def store_votes(dataset: CandidateDataset, upload: IO[bytes]) -> str:
     Candidates are then the cells with a yes.
     """
     staged = stage(upload, getattr(upload, "name", "votes.csv"))
-    suffix = Path(staged.name).suffix.lower()
-    path = Path(staged.path).rename(Path(staged.path).with_suffix(suffix or ".csv"))
+    suffix = Path(staged.name).suffix.lower() or ".csv"
+    path = Path(staged.path).rename(f"{staged.path}{suffix}")  # still a temporary name
     try:
         votes = Votes.read(path, dataset.ids, dataset.label_names)
     finally:

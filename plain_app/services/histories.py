@@ -85,7 +85,7 @@ def reliability(run: RunRow) -> tuple[ReliabilityPoints, str]:
 def _recent(run: RunRow) -> int:
     """Return an epoch to look at: the last, while at work only each so many."""
     n_epochs = len(runs.history(run.id))
-    return max(1, n_epochs // EVERY * EVERY) if runs.is_held(run) else n_epochs
+    return n_epochs if run.state.is_ended else max(1, n_epochs // EVERY * EVERY)
 
 
 @st.cache_data(max_entries=50, show_spinner=False)

@@ -4,11 +4,9 @@ The neighbours that other k and rho need are searched once per run, in a child p
 are there, k and rho stand still.
 """
 
-import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,12 +19,12 @@ from core.engine.graphs import Neighbors
 from core.engine.metrics import roc_auc
 from core.errors import ConfigError
 from core.review.load import make_lens
-from core.runs import processes as background
 from core.runs.results import load_neighbors
 from core.store import RunRow
 from core.tuning.objectives import Verdicts, read_verdicts
 from plain_app.charts.lens import EffectPoints, SweepPoints, effect_points, sweep_points
 from plain_app.services import explore
+from plain_app.services.children import MadeByChild
 from plain_app.services.workspace import workspace
 
 Places = dict[str, int]
@@ -57,7 +55,7 @@ _LOG = {
 }
 _STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _RHOS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10)
-_searches: dict[Path, "subprocess.Popen[bytes]"] = {}
+_neighbors = MadeByChild("neighbors.npz", "keep-neighbors", "neighbors.log")
 
 
 class Slider(NamedTuple):
@@ -155,25 +153,17 @@ class Seen(NamedTuple):
 
 def neighbors_status(run_id: str) -> Literal["there", "working", "failed", "given"]:
     """Have more neighbours searched unless that was done; tell how it stands."""
-    space = workspace()
-    folder = space.runs.folder(run_id)
-    made = folder / "neighbors.npz"
-    if made.exists():
-        return "there"
-    if explore.explored(run_id).instance_graph.search == "given":
-        return "given"
-    if folder not in _searches:
-        command = ("keep-neighbors", run_id, "--workspace", str(space.folder))
-        _searches[folder] = background.start(*command, log=folder / "neighbors.log")
-    if _searches[folder].poll() is None:
-        return "working"
-    return "there" if made.exists() else "failed"  # it may have ended just now
+    is_given = explore.explored(run_id).instance_graph.search == "given"
+    return "given" if is_given and not _has_neighbors(run_id) else _neighbors.status(run_id)
 
 
 def lens_data(run_id: str) -> LensData:
     """Return what the lens needs of an ended run."""
-    has_neighbors = (workspace().runs.folder(run_id) / "neighbors.npz").exists()
-    return _lens_data(str(workspace().folder), run_id, has_neighbors)
+    return _lens_data(str(workspace().folder), run_id, _has_neighbors(run_id))
+
+
+def _has_neighbors(run_id: str) -> bool:
+    return (workspace().runs.folder(run_id) / "neighbors.npz").exists()
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)

@@ -4,8 +4,6 @@ What the browser is sent is kept by run, layout and colouring, for all sessions.
 a child process.
 """
 
-import subprocess
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,15 +13,14 @@ import streamlit as st
 
 from core.data.votes import Votes
 from core.errors import PlainError
-from core.runs import processes as background
 from core.store import files
 from plain_app.charts import instance_map as charts
 from plain_app.charts.instance_map import Colouring, Places
+from plain_app.services.children import MadeByChild
 from plain_app.services.explore import Explored, Matrix, Rows, current_verdicts
 from plain_app.services.workspace import workspace
 
-_layouts: dict[Path, "subprocess.Popen[bytes]"] = {}
-
+_umap = MadeByChild("layout_umap.npy", "lay-out", "layout.log", one_at_a_time=True)
 
 Kind = Literal[
     "confidence",
@@ -71,22 +68,8 @@ def layout_name(run_id: str) -> str:
 
 
 def start_layout(run_id: str) -> Literal["there", "working", "failed"]:
-    """Have UMAP computed in a child process unless that was done; tell how it stands.
-
-    One process at a time: who looks at another run asks again until it is that one's turn.
-    """
-    folder = workspace().runs.folder(run_id)
-    made = folder / "layout_umap.npy"
-    if made.exists():
-        return "there"
-    if folder not in _layouts:
-        if any(other.poll() is None for other in _layouts.values()):
-            return "working"
-        command = ("lay-out", run_id, "--workspace", str(workspace().folder))
-        _layouts[folder] = background.start(*command, log=folder / "layout.log")
-    if _layouts[folder].poll() is None:
-        return "working"
-    return "there" if made.exists() else "failed"  # it may have ended just now
+    """Have UMAP computed in a child process unless that was done; tell how it stands."""
+    return _umap.status(run_id)
 
 
 def packed_map(results: Explored, layout: str, colour: Colour, epoch: int | None) -> PackedMap:

@@ -22,7 +22,7 @@ from core.errors import PlainError, StoreError
 from core.methods import choice
 from core.runs import processes as background
 from core.runs import results, takeover, worker
-from core.store import RunRow, RunState
+from core.store import RunRow
 from plain_app.services import data
 from plain_app.services.workspace import list_runs, workspace
 
@@ -35,7 +35,8 @@ FIELDS: Mapping[str, Any] = {
 }
 """The settings of a run by name: type, range, symbol and description of each."""
 
-HELD: tuple[Status, ...] = ("queued", "running", "paused")
+LIVE: tuple[Status, ...] = ("queued", "running", "paused")
+"""Of a run that may still change by itself."""
 
 
 class Cells(NamedTuple):
@@ -305,8 +306,3 @@ def _cells(folder: str, fingerprint: str) -> Cells:
 def worker_log(run_id: str, limit: int = 4000) -> str:
     """Return the end of what the run's process printed."""
     return background.end_of_log(worker.log_of(workspace(), run_id), limit)
-
-
-def is_held(run: RunRow) -> bool:
-    """Whether the run may still change by itself."""
-    return run.state in (RunState.QUEUED, RunState.RUNNING, RunState.PAUSED)

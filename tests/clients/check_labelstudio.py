@@ -24,7 +24,7 @@ from typing import Any
 from core.export import export
 from core.formats import read
 from core.store import Workspace
-from core.store.returned import data_of, take_decisions
+from core.store.decision_import import data_of, take_decisions
 
 KINDS = ("JSON", "JSON_MIN", "CSV", "TSV")
 

@@ -1,11 +1,15 @@
 """Data on the server's disk: opened by path, where that is allowed."""
 
+import io
 import json
 
 import pandas as pd
 import pytest
 
+from core.data.votes import Votes
+from core.store.files import remove_leftovers
 from plain_app.server import launcher
+from plain_app.services import data
 
 
 def good_csv() -> bytes:
@@ -29,6 +33,16 @@ def test_a_path_on_the_server_is_read_where_it_is(stage, open_app, tmp_path):
     assert [row.name for row in stage.space.datasets()] == ["sea.csv"]
     assert path.read_bytes() == good_csv()
     assert not (stage.space.folder / "incoming").exists()
+
+
+def test_votes_that_a_killed_server_was_reading_are_removed_later(stage, monkeypatch):
+    def read(path, *_):
+        remove_leftovers(path.parent)
+        raise KeyboardInterrupt(path.exists())
+
+    monkeypatch.setattr(Votes, "read", read)
+    with pytest.raises(KeyboardInterrupt, match="False"):
+        data.store_votes(stage.dataset, io.BytesIO(b"instance,label,source,vote"))
 
 
 @pytest.mark.parametrize("typed", ["", "nowhere.csv", "a\0b", "~nobody-has-this-name/x.csv"])

@@ -174,12 +174,12 @@ def test_umap_is_preferred_to_pca(ready):
 def test_maps_of_other_runs_wait_for_the_one_that_is_being_made(ready, no_child, monkeypatch):
     workspace, run_id = ready
     other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    monkeypatch.setattr(maps, "_layouts", {workspace.folder / "another": other})
+    monkeypatch.setattr(maps._umap, "_children", {workspace.folder / "another": other})
     assert no_child(run_id) == "working"
-    assert len(maps._layouts) == 1  # not begun
+    assert len(maps._umap._children) == 1  # not begun
     other.communicate(b"\n")
     assert no_child(run_id) == "working"
-    own = maps._layouts[workspace.runs.folder(run_id)]
+    own = maps._umap._children[workspace.runs.folder(run_id)]
     own.kill()
     own.wait()
 
@@ -193,7 +193,7 @@ def test_a_map_whose_process_has_just_ended_did_not_fail(ready, no_child, monkey
             files.write_array(folder / "layout_umap.npy", np.zeros((1, 2), np.float32))
             return 0
 
-    monkeypatch.setattr(maps, "_layouts", {folder: Ending()})
+    monkeypatch.setattr(maps._umap, "_children", {folder: Ending()})
     assert no_child(run_id) == "there"
 
 

@@ -41,7 +41,7 @@ def test_a_pass_of_the_ensemble_equals_autograd_and_torchs_adamw(loss):
     for step, at in enumerate(order.split(8, dim=1)):
         adam.param_groups[0]["lr"] = 0.01 * (1 + np.cos(np.pi * step / 6)) / 2
         adam.zero_grad()
-        h = features.rows(at.reshape(-1)).view(3, at.shape[1], -1)
+        h = features[at.reshape(-1)].view(3, at.shape[1], -1)
         for k, W in enumerate(weights):
             h = torch.cat([h, torch.ones_like(h[..., :1])], dim=-1) if k else h
             h = torch.bmm(h, W)
@@ -117,9 +117,9 @@ def test_sparse_rows_get_length_one_and_stay_sparse(monkeypatch):
     applied = scaling.apply(X)
     length = np.sqrt((applied.toarray() ** 2).sum(axis=1))
     assert np.allclose(length[length > 0], 1, atol=1e-5)
-    dense = scaling.rows(applied, CPU).rows(slice(None))
+    dense = scaling.rows(applied, CPU)
     monkeypatch.setattr(scaling_module, "_DENSE_LIMIT", 0)
-    assert torch.allclose(scaling.rows(applied, CPU).rows(slice(None)), dense, atol=1e-5)
+    assert torch.allclose(scaling.rows(applied, CPU)[:], dense, atol=1e-5)
     assert isinstance(fit_scaling(X.toarray(), PlainConfig(unit_rows=True)), Standardizer)
 
 

@@ -20,7 +20,7 @@ from core.formats.readers import labelstudio
 from core.formats.shared.mapping import ReadDecision
 from core.review import resolve
 from core.store import Decision, Workspace
-from core.store.returned import take_decisions
+from core.store.decision_import import take_decisions
 
 
 def answer(*choices: str, kind: str = "choices", **more: Any) -> dict[str, Any]:

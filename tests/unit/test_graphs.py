@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from core.engine import cells
-from core.engine.cells import TARGET, search_cells
+from core.engine import approximate_search as searches
+from core.engine.approximate_search import TARGET, approximate_search
 from core.engine.exact_search import faiss_search
 from core.engine.graphs import (
     InstanceGraph,
@@ -85,16 +85,16 @@ def test_approximate_graph_reports_the_recall_it_reaches():
 
 def test_centres_in_groups_are_found_without_comparing_with_all(monkeypatch):
     X = np.random.default_rng(0).standard_normal((2000, 8)).astype(np.float32)
-    monkeypatch.setattr("core.engine.cells._SIZE", 40)
+    monkeypatch.setattr("core.engine.approximate_search._SIZE", 40)
     flat = build_instance_graph(X, search="cells")
-    monkeypatch.setattr("core.engine.cells._FLAT", 10)
+    monkeypatch.setattr("core.engine.approximate_search._FLAT", 10)
     compared = []
 
     def searching(queries, rows, k, search=faiss_search):
         compared.append(len(rows))
         return search(queries, rows, k)
 
-    monkeypatch.setattr(cells, "exact_search", lambda device: searching)
+    monkeypatch.setattr(searches, "exact_search", lambda device: searching)
     grouped = build_instance_graph(X, search="cells")
     assert compared.count(7) > 2  # groups, instead of all 50 centres
     assert grouped.recall > flat.recall - 0.15  # two of seven groups are few
@@ -110,18 +110,18 @@ def test_cells_find_the_same_rows_whatever_the_threads_and_the_library():
     found = []
     for n_threads in (1, 3):
         torch.set_num_threads(n_threads)
-        found.append(search_cells(X, 6))
+        found.append(approximate_search(X, 6))
     torch.set_num_threads(before)
     assert all(np.array_equal(one, other) for one, other in zip(*found, strict=True))
     cosines, rows, recall = found[0]
     assert np.allclose(cosines, (X[:, None] * X[rows]).sum(axis=2), atol=1e-6)
-    by_torch = search_cells(X, 6, device="cpu:0")  # as on a device that faiss does not know
+    by_torch = approximate_search(X, 6, device="cpu:0")  # as on a device that faiss does not know
     assert np.allclose(by_torch[0], cosines, atol=1e-6)
     assert by_torch[2] == pytest.approx(recall, abs=0.01)
 
 
 def test_recall_gives_way_where_nothing_is_near(monkeypatch):
-    monkeypatch.setattr("core.engine.cells._MOST", 2)
+    monkeypatch.setattr("core.engine.approximate_search._MOST", 2)
     X = RNG.standard_normal((6000, 64))
     some, exact = find_neighbors(X, 10, search="cells"), find_neighbors(X, 10)
     found = (some.rows[:, :, None] == exact.rows[:, None, 1:]).any(axis=1).mean()

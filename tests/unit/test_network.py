@@ -57,13 +57,13 @@ def test_an_epoch_equals_autograd_and_torchs_sgd(loss):
 def test_sparse_rows_are_standardised_like_dense_ones(monkeypatch):
     X = sp.random_array((50, 12), density=0.3, rng=0, format="csr", dtype=np.float32)
     standardizer = Standardizer.fit(X)
-    dense = standardizer.rows(standardizer.apply(X.toarray()), CPU).rows(slice(None))
+    dense = standardizer.rows(standardizer.apply(X.toarray()), CPU)
     monkeypatch.setattr(scaling_module, "_DENSE_LIMIT", 0)
     at = torch.tensor([3, 49, 3, 0])
     assert sp.issparse(standardizer.apply(X))
     sparse = standardizer.rows(standardizer.apply(X), CPU)
-    assert torch.allclose(sparse.rows(at), dense[at], atol=1e-5)
-    assert torch.allclose(sparse.rows(slice(0, 7)), dense[:7], atol=1e-5)
+    assert torch.allclose(sparse[at], dense[at], atol=1e-5)
+    assert torch.allclose(sparse[:7], dense[:7], atol=1e-5)
 
 
 def test_many_rows_are_scaled_as_they_are_read_from_a_file(tmp_path, monkeypatch):
@@ -76,7 +76,7 @@ def test_many_rows_are_scaled_as_they_are_read_from_a_file(tmp_path, monkeypatch
     read = scaling.rows(scaling.apply(mapped), CPU, mapped)
     assert type(read) is not type(kept)
     for at in (torch.tensor([7, 0, 7, 39]), slice(3, 9)):
-        assert torch.equal(read.rows(at), kept.rows(at))
+        assert torch.equal(read[at], kept[at])
     assert len(read) == 40
 
 

@@ -159,7 +159,7 @@ def on_start(fingerprint: str) -> None:
 def _draw_run(run_id: str) -> None:
     with error_guard("train.run"):
         run = runs.get(run_id)
-        is_live = runs.status(run) in runs.HELD
+        is_live = runs.status(run) in runs.LIVE
         _draw_head(run)
         every = TICK_SECONDS if is_live else None
         st.fragment(_draw_live, run_every=every)(run_id, is_live)
@@ -194,7 +194,7 @@ def _draw_live(run_id: str, was_live: bool) -> None:
         status = runs.status(run)
         if status == "queued":
             runs.start_queued()
-        if was_live != (status in runs.HELD):
+        if was_live != (status in runs.LIVE):
             runs.start_queued()
             st.rerun()  # the clock of this fragment starts or stops
         events = runs.events(run_id)
@@ -228,11 +228,11 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
     spent = runs.stage_seconds(events)
     last = events.epochs[-1] if events.epochs else None
     left = runs.seconds_left(run, events.epochs) if status == "running" else None
-    ends = "time left" if status in runs.HELD else "time in all"
+    ends = "time left" if status in runs.LIVE else "time in all"
     took = events.ended.seconds if events.ended else sum(spent.values())
     figures = [
         Figure("epoch", _epochs_made(run, status)),
-        Figure(ends, duration(left if status in runs.HELD else took)),
+        Figure(ends, duration(left if status in runs.LIVE else took)),
         Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
         *_learning(run, spent),
         Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
@@ -284,7 +284,7 @@ def _draw_controls(run: RunRow, status: Status) -> None:
     can_continue = status == "interrupted" and runs.elsewhere(run) is None
     if status == "paused" or can_continue:
         _control("Resume", "resume", run, type="primary")
-    if status in runs.HELD or can_continue:
+    if status in runs.LIVE or can_continue:
         _control("Stop", "stop", run, disabled=run.command == "stop")
 
 

@@ -65,18 +65,18 @@ def _draw_confidences(run: RunRow, events: RunEvents) -> None:
     with right:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label = st.selectbox("Label", labels, key="train.label", width=200)
-            plays = st.toggle("Play", key="train.play", disabled=runs.is_held(run))
+            plays = st.toggle("Play", key="train.play", disabled=not run.state.is_ended)
     points = histories.evolution(run, None if label == ALL else label)
     if not points.epochs:
         return
-    option = evolution.evolution_option(points, run.config.epochs if runs.is_held(run) else 0)
+    option = evolution.evolution_option(points, 0 if run.state.is_ended else run.config.epochs)
     with left:
         draw_chart(option, TALL, "train.evolution")
         st.caption(_about_cells(points.n_cells, run))
-        if runs.is_held(run) and (level := runs.level(run)) is not None:
+        if not run.state.is_ended and (level := runs.level(run)) is not None:
             st.caption(level.sentence)  # of an ended run the audit above tells it
     with right:
-        if plays and not runs.is_held(run):
+        if plays and run.state.is_ended:
             st.fragment(_draw_spread, run_every=PLAY_SECONDS)(points, True)
         else:
             _draw_spread(points, False)

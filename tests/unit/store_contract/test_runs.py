@@ -10,7 +10,7 @@ from store_actors import epoch_event, small_data, start, start_all
 from core.engine.config import PlainConfig
 from core.engine.events import GraphsBuilt, RunEnded, RunStarted
 from core.errors import ClaimLost, DatasetNotFound, RunEndedError, RunNotFound, StoreError
-from core.store import ACTIVE, Decision, RunState
+from core.store import Decision, RunState
 
 ENDED = [RunState.FINISHED, RunState.STOPPED, RunState.FAILED]
 ME = (1, 1.0)  # a process that launches
@@ -55,8 +55,8 @@ class TestRuns:
         other = workspace.add_dataset(small_data(1.0), "other")
         waiting = runs.create(other, PlainConfig())
         assert [one.id for one in runs.list(data)] == [run.id]
-        assert [one.id for one in runs.list(states=ACTIVE)] == [run.id]
-        assert runs.list(other, states=ACTIVE) == []
+        assert [one.id for one in runs.list(active=True)] == [run.id]
+        assert runs.list(other, active=True) == []
         assert runs.list(other) == [waiting]
         assert workspace.dataset(other).name == "other"
         assert workspace.dataset("none") is None
@@ -284,7 +284,7 @@ class TestEvents:
         ]
         runs.append_events(run.id, enumerate(told))
         assert runs.events_after(run.id) == list(enumerate(told))
-        assert runs.events_after(run.id, 1, limit=1) == [(2, told[2])]
+        assert runs.events_after(run.id, 2) == [(3, told[3])]
         assert runs.last_seq(run.id) == 3
         assert runs.get(run.id).epoch == 1
 
