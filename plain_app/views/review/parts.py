@@ -18,6 +18,7 @@ from plain_app.views.review.trust import (
     draw_finish,
     draw_retrain,
 )
+from plain_app.widgets.clock import local_time
 from plain_app.widgets.errors import show_error
 from plain_app.widgets.evidence import draw_evidence
 from plain_app.widgets.figures import Figure, counted, duration, figure_row
@@ -38,17 +39,20 @@ def _draw_settled(run: RunRow, annotator: str) -> None:
         ],
         "review.figures",
     )
+    made = review.recent(run.fingerprint, annotator)
+    left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+    left.caption("Settled without being asked, the largest change first")
+    with right:
+        _draw_undo(made, annotator)
     left, right = st.columns([3, 2], gap="medium")
     with left:
-        st.caption("Settled without being asked, the largest change first")
         table = review.settled_table(run.id, MAX_ROWS)
         cell_table(table, "review.settled", 260, {"before": "bar", "now": "bar"})
     with right:
-        _draw_recent(run, annotator)
+        _draw_recent(made)
 
 
-def _draw_recent(run: RunRow, annotator: str) -> None:
-    made = review.recent(run.fingerprint, annotator)
+def _draw_undo(made: list[Decision], annotator: str) -> None:
     answers = batches(made)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Your last answers")
@@ -61,9 +65,12 @@ def _draw_recent(run: RunRow, annotator: str) -> None:
                 on_click=on_undo,
                 args=(made, 10, annotator),
             )
+
+
+def _draw_recent(made: list[Decision]) -> None:
     table = pd.DataFrame(
         [
-            (one.time[11:19], one.instance_id[:60], one.label[:60], one.verdict)
+            (local_time(one.time)[11:], one.instance_id[:60], one.label[:60], one.verdict)
             for one in made[:MAX_ROWS]
         ],
         columns=["time", "instance", "label", "decision"],
@@ -98,7 +105,7 @@ def _draw_history(run: RunRow, annotator: str) -> None:
     table = pd.DataFrame(
         [
             (
-                one.time[:19].replace("T", " "),
+                local_time(one.time),
                 one.annotator,
                 one.instance_id[:60],
                 one.label[:60],
@@ -174,7 +181,7 @@ def _draw_label_changes(fingerprint: str) -> None:
     table = pd.DataFrame(
         [
             (
-                one.time[:19].replace("T", " "),
+                local_time(one.time),
                 one.annotator,
                 one.kind,
                 one.label[:60],

@@ -11,6 +11,7 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.services import runs
 from plain_app.services.workspace import list_runs
+from plain_app.widgets.clock import local_time
 from plain_app.widgets.links import open_comparison
 from plain_app.widgets.tables import HEAD, ROW, chosen_rows
 
@@ -54,9 +55,15 @@ def _draw_run_actions(ids: list[str]) -> None:
 
 
 OF_EPOCH = "Against the truth, in the last epoch. Compare has it of the confidences at the end."
-RUN_COLUMNS = {
-    name: st.column_config.NumberColumn(format="%.4f", width=90, help=about)
-    for name, about in (("loss", None), ("AUC", OF_EPOCH), ("F1", OF_EPOCH))
+RUN_COLUMNS: dict[str, Any] = {
+    "run": st.column_config.TextColumn(width=180),
+    "state": st.column_config.TextColumn(width=75),
+    "epochs": st.column_config.NumberColumn(width=60),
+    **{
+        name: st.column_config.NumberColumn(format="%.4f", width=65, help=about)
+        for name, about in (("loss", None), ("AUC", OF_EPOCH), ("F1", OF_EPOCH))
+    },
+    "created": st.column_config.TextColumn(width=125),
 }
 
 
@@ -71,7 +78,7 @@ def _run_row(run: RunRow) -> dict[str, Any]:
         "loss": epochs[-1].loss if epochs and run.config.epochs > 1 else None,
         "AUC": scores.get("auc"),
         "F1": scores.get("f1"),
-        "created": run.created[:16].replace("T", " "),
+        "created": local_time(run.created)[:16],
         "note": run.note[:200],
     }
 
