@@ -15,7 +15,7 @@ ROW = 250
 WHOLE = {"label": {"precision": 0}}
 """How a tooltip writes the place on an axis of whole numbers."""
 
-_HEAD, _LEGEND, _FOOT = 40, 15, 20  # pixels: a title, a legend under it, the name of an axis
+_HEAD, _LEGEND, _FOOT = 40, 15, 26  # pixels: a title, a legend under it, the name of an axis
 _GAP, _SCALE = 2.5, 5.5  # percent of the width: between charts, beside one for its colour scale
 
 
@@ -87,7 +87,7 @@ def shades(low: float, high: float, **more: Any) -> dict[str, Any]:
     return {
         "min": low,
         "max": high,
-        "text": [f"{high:.0f} %", f"{low:.0f}"],
+        "text": [f"{high:.0f}%", f"{low:.0f}"],
         "calculable": False,
         "orient": "vertical",
         "right": 0,

@@ -10,6 +10,7 @@ from plain_app.charts import axis, distinct, shades, side_by_side, titled
 
 MAX_LABELS = 30
 MAX_TOGETHER = 16  # so that every name is readable
+SHORT = 6  # characters of a name that fits below a column of a heat map
 
 
 class CountPoints(NamedTuple):
@@ -47,7 +48,7 @@ def count_option(points: CountPoints) -> dict[str, Any]:
     option = titled(
         "Instances by candidates",
         xAxis=axis("candidates", "category", data=points.candidates),
-        yAxis=axis(""),
+        yAxis=axis("", minInterval=1),
         series=[bars],
     )
     return option
@@ -101,7 +102,10 @@ def together_option(points: TogetherPoints) -> dict[str, Any]:
         series=[heat],
     )
     option["grid"]["right"] = 52
-    option["xAxis"]["axisLabel"] |= {"rotate": 45 if len(points.labels) > 12 else 0}
+    option["yAxis"]["axisLabel"] |= {"interval": 0}
+    if max(map(len, points.labels), default=0) > SHORT:  # side by side they would not fit
+        option["xAxis"] |= {"name": "the same labels, in this order", "nameGap": 10}
+        option["xAxis"]["axisLabel"] = {"show": False}
     return option
 
 

@@ -169,7 +169,7 @@ def _doubt_scale(noisiest: float) -> dict[str, Any]:
     return {
         "min": 0,
         "max": noisiest,
-        "text": [f"{100 * noisiest:.0f} % doubtful", "0 %"],
+        "text": [f"{100 * noisiest:.0f}% doubtful", "0%"],
         "orient": "horizontal",
         "left": "center",
         "bottom": 0,

@@ -269,7 +269,7 @@ def _members(config: PlainConfig, sizes: Sizes) -> Meaning:
     text = "What each network learns from. " + (
         "One network judges what it has learnt by heart."
         if count == 1
-        else f"Each is asked about the {kept:.0f} % it never saw."
+        else f"Each is asked about the {kept:.0f}% it never saw."
     )
     return Meaning(text, "", "% of instances seen", bars=bars, strong=frozenset(bars))
 

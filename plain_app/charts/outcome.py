@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, titled
+from plain_app.charts import axis, distinct, legend, titled
 from plain_app.charts.distribution import MAX_LABELS
 
 
@@ -40,7 +40,7 @@ def outcome_option(points: OutcomePoints) -> dict[str, Any]:
     bars = {"type": "bar", "barGap": "10%", "barCategoryGap": "30%"}
     option = titled(
         title,
-        legend={"left": 0, "top": 24, "data": ["resolved", "candidates"]},
+        legend=legend(["resolved", "candidates"]),
         xAxis=axis("% of instances"),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         series=[

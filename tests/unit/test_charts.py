@@ -142,3 +142,16 @@ def test_reliability_shows_claimed_beside_true_and_leaves_out_what_nobody_knows(
     assert [dot["value"] for dot in dots] == [[0.05, 0.5, 2], [0.95, 1.0, 1]]
     nothing = reliability_points(np.array([0.5]), np.array([np.nan]))
     assert reliability_option(nothing)["series"][0]["data"] == []
+
+
+def test_long_names_stand_once_beside_the_heat_map_and_not_below_it():
+    candidates = np.array([[1, 1, 0], [0, 1, 1]], np.uint8)
+
+    def drawn(*names: str):
+        return distribution.together_option(distribution.together_points(candidates, names))
+
+    short, long = drawn("a", "b", "c"), drawn("sea", "mountain", "harbour at night")
+    assert "show" not in short["xAxis"]["axisLabel"]
+    assert long["xAxis"]["axisLabel"] == {"show": False}
+    assert long["xAxis"]["name"] == "the same labels, in this order"
+    assert long["yAxis"]["data"][0] == "mountain"
