@@ -11,6 +11,7 @@ import streamlit as st
 
 DATA, RUN, ANNOTATOR = "frame.data", "frame.run", "frame.annotator"
 INSTANCE, LAST_INSTANCE = "explore.instance", "explore.last"
+EXPLAINED = "explore.cell.{}"  # of a row: the label whose confidence is explained
 _IN_ADDRESS = {"data": DATA, "run": RUN, "annotator": ANNOTATOR}
 _PENDING = "frame.pending"
 NEW = "new"  # in the address: no run

@@ -40,8 +40,10 @@ def trial_address(study_id: str, number: int) -> str:
     return "/tune?" + urlencode({"tune.part": "Search", "study": study_id, "open": number})
 
 
-def open_instance(run_id: str, instance: str) -> None:
-    """Go to one instance of a run in Explore."""
+def open_instance(run_id: str, instance: str, cell: tuple[int, int] | None = None) -> None:
+    """Go to one instance of a run in Explore; of a cell, row and label, is told why."""
+    if cell is not None:
+        state.remember(state.EXPLAINED.format(cell[0]), cell[1])
     state.choose(run_id=run_id)
     st.switch_page(EXPLORE, query_params={"run": run_id, state.INSTANCE: instance})
 

@@ -17,7 +17,7 @@ from plain_app.widgets.links import open_in_review
 from plain_app.widgets.scatter import mark
 from plain_app.widgets.tables import HEAD, PICTURE_ROW, ROW, cell_table, chosen_rows
 
-WRITTEN, LABEL, CELL = "explore.written", "explore.label", "explore.cell.{}"
+WRITTEN, LABEL = "explore.written", "explore.label"
 ABOUT = ("Why this confidence", "Neighbours")
 CANDIDATES = 250
 
@@ -158,7 +158,7 @@ def _draw_label(results: Explored, row: int) -> int:
     """Let choose the label to explain: at first the most doubtful candidate."""
     order = _cells_in_order(results, row)
     titles = dict(zip(order, _cell_titles(results, row, order), strict=True))
-    chosen = state.recall(CELL.format(row))
+    chosen = state.recall(state.EXPLAINED.format(row))
     state.remember(LABEL, chosen if chosen in titles else order[0])
     return st.selectbox(
         "Label to explain",
@@ -227,7 +227,7 @@ def open_instance(instance: str) -> None:
 
 def on_explain(row: int, label: int) -> None:
     """Explain another candidate of the instance."""
-    state.remember(CELL.format(row), label)
+    state.remember(state.EXPLAINED.format(row), label)
 
 
 def on_row(key: str, ids: Sequence[str]) -> None:

@@ -145,8 +145,8 @@ def _rules(results: Explored) -> None:
             "instances": [rule.support for rule in rules],
         }
     )
-    share = st.column_config.ProgressColumn(format="%.0f %%", min_value=0, max_value=100)
-    overall = st.column_config.NumberColumn("overall", format="%.0f %%")
+    share = st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100)
+    overall = st.column_config.NumberColumn("overall", format="%.0f%%")
     about = "Pairs of labels where one makes the other doubtful"
     _draw_pairs(table, "explore.rules", about, {"doubtful": share, "otherwise": overall})
 

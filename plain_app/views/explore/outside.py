@@ -66,4 +66,4 @@ def on_outside(key: str, cells: Sequence[tuple[int, int]], ids: Sequence[str]) -
     on_row(key, [ids[row] for row, _ in cells])
     for at in chosen_rows(key)[:1]:
         row, label = cells[at]
-        state.remember(f"explore.cell.{row}", label)
+        state.remember(state.EXPLAINED.format(row), label)

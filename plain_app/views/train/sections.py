@@ -12,8 +12,9 @@ from plain_app.services import histories, runs
 from plain_app.services.lens import Slider
 from plain_app.services.runs import RunEvents
 from plain_app.widgets.chart import draw_chart
+from plain_app.widgets.clock import local_time
 from plain_app.widgets.figures import counted
-from plain_app.widgets.links import open_in_review
+from plain_app.widgets.links import open_in_review, open_instance
 from plain_app.widgets.scatter import mark, scatter
 from plain_app.widgets.sliders import last_move, sliders
 from plain_app.widgets.tables import cell_table
@@ -153,9 +154,18 @@ def _draw_cartography(run: RunRow, events: RunEvents) -> None:
         event = scatter(drawn.places, drawn.colours, "train.cells")
         if event.lasso:
             state.remember(LASSO, (run.id, event.lasso))
-        st.caption(_about_cells(len(drawn.cells), run))
+        if event.picked is not None and 0 <= event.picked < len(drawn.cells):
+            _open_cell(run, int(drawn.cells[event.picked]))
+        st.caption(f"{_about_cells(len(drawn.cells), run)} A click opens one in Explore.")
     with right:
         _draw_lassoed(run, drawn.layout)
+
+
+def _open_cell(run: RunRow, at: int) -> None:
+    """Go to a cell in Explore, where it is told why."""
+    cells = runs.cells(run.fingerprint)
+    row, label = int(cells.rows[at]), int(cells.columns[at])
+    open_instance(run.id, cells.ids[row], (row, label))
 
 
 def _draw_lassoed(run: RunRow, layout: str) -> None:
@@ -211,7 +221,8 @@ def _draw_reliability(run: RunRow, events: RunEvents) -> None:
 
 
 def _draw_log(run: RunRow, events: RunEvents) -> None:
-    facts = {"run": run.id, "created": run.created, "started": run.started, "ended": run.ended}
+    times = {"created": run.created, "started": run.started, "ended": run.ended}
+    facts = {"run": run.id, **{name: local_time(time) for name, time in times.items()}}
     if events.started is not None:
         facts |= {"device": events.started.device, **events.started.versions}
     if events.graphs is not None:
