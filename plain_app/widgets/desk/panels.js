@@ -14,7 +14,7 @@ function keyList(view) {
   const list = make("div", "keys");
   const line = (text, keys, note, change) =>
     list.append(make("span", "", text), make("kbd", "", keys), make("span", "", note), change);
-  line("Digits", "1…9 0", "keep or reject a candidate", make("span"));
+  line("Keep or reject a candidate", "1…9 0", "", make("span"));
   for (const [name, { text }] of Object.entries(ACTIONS)) {
     const change = button("change", "Press the key you want", () => view.learnKey(name));
     change.setAttribute("aria-label", `Change the key for: ${text}`);

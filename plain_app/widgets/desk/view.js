@@ -12,6 +12,7 @@ import { drawStatus } from "./status.js";
 const RENEWAL = 100000; // milliseconds after which what is on the desk is claimed anew
 const TICK = 500; // milliseconds
 const IDLE = 700; // milliseconds after the last answer was saved: then the page's other parts follow
+const CHOICES = ".st-key-frame-annotator, .st-key-review-order, .st-key-review-mode";
 const STEPS = { next: [1, 0], back: [-1, 0], down: [0, 1], up: [0, -1] };
 
 export class View {
@@ -46,8 +47,8 @@ export class View {
       Object.assign(this, { queue, note: "" });
       queue.changed = this.draw;
       if (!queue.item) queue.fetchMore();
-      // Whoever has just given a name goes on with the desk's keys, not with letters of the name.
-      if (document.activeElement?.closest(".st-key-frame-annotator")) this.part("desk").focus({ preventScroll: true });
+      // Whoever has just given a name or chosen an order goes on with the desk's keys, not there.
+      if (document.activeElement?.closest(CHOICES)) this.part("desk").focus({ preventScroll: true });
     }
     this.draw();
   }
