@@ -103,12 +103,12 @@ class Audit:
             why = "" if self.is_careful else ", some of them as if without looking"
             return (
                 f"Not audited ({self.n_answered} of {self.n_asked} random cells answered{why}): "
-                "how right the labels will be rests on the run's word."
+                "only the run says how right the labels are."
             )
         low, high = self.level
         fit = "as" if self.is_calibrated else "unlike"
         audited = (
-            f"Audited: by {self.n_definite} random answers {low:.0%} to {high:.0%} of the "
+            f"Audited: by {self.n_definite} random answers, {low:.0%} to {high:.0%} of the "
             f"candidates are true, {fit} the confidences say "
             f"({self.n_true} true, {self.expected:.0f} expected)."
         )

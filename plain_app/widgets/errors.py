@@ -7,8 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from core.errors import DatasetError, PlainError, Problem, grouped
+from plain_app.widgets.tables import HEAD
 
 MAX_CELL = 300
+TWO_LINES = 46  # pixels: what is to be done is a sentence
 
 
 @contextmanager
@@ -37,17 +39,17 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
     """
     listed = list(problems)
     once = grouped(listed)
-    every = len(once) < len(listed) and st.toggle("List each of them", key=f"{key}_all")
+    every = len(once) < len(listed) and st.toggle("List each one", key=f"{key}_all")
     ordered = sorted(listed if every else once, key=lambda one: not one.fatal)
     rows = [_cells(one) for one in ordered]
-    columns = ["", "times", "what must hold", "what to do", "found", "row", "column"]
+    columns = ["", "times", "problem", "what to do", "found", "row", "column"]
     table = pd.DataFrame(rows, columns=columns)
     shown = [name for name in columns if name == "" or table[name].str.len().any()]
     widths = {
         "": st.column_config.TextColumn(width=100),
         "times": st.column_config.TextColumn(width=60),
-        "what must hold": st.column_config.TextColumn(width=260),
-        "what to do": st.column_config.TextColumn(width=260),
+        "problem": st.column_config.TextColumn(width=280),
+        "what to do": st.column_config.TextColumn(width=340),
         "found": st.column_config.TextColumn(width=120),
         "row": st.column_config.TextColumn(width=90),
     }
@@ -56,8 +58,8 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
             table[shown],
             hide_index=True,
             column_config=widths,
-            row_height=30,
-            height=min(320, 38 + 30 * len(table)),
+            row_height=TWO_LINES,
+            height=min(320, HEAD + TWO_LINES * len(table)),
             key=f"{key}_rows",
             alt="Problems, the fatal first, each with what to do",
         )

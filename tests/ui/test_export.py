@@ -99,7 +99,7 @@ def test_merged_labels_are_one_label_in_the_export(stage, run_id):
     assert (after.resolution.labels[:, 1:] == before.resolution.labels[:, 2:]).all()
 
 
-@pytest.mark.parametrize("rule", ["Cut per label", "Precision target", "Top of each instance"])
+@pytest.mark.parametrize("rule", ["One per label", "Precision target", "Top of each instance"])
 def test_every_rule_draws(stage, run_id, rule):
     app = open_export(run_id)
     app.segmented_control(key="export.rule").set_value(rule).run()
@@ -308,7 +308,7 @@ def test_without_an_audit_it_exports_and_says_what_it_does_not_know(run_id):
     app = open_export(run_id)
     told = " ".join(one.value for one in app.caption)
     assert "Not audited (0 of 30 random cells" in told
-    assert "rests on the run's word" in told
+    assert "only the run says" in told
     assert "random answers would tell" in told  # what narrows the interval
     assert export.packed(export.outcome(run_id, Threshold(), False), "clean.csv", "csv")
     app.button(key="export.audit_start").click().run()

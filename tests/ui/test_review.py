@@ -71,6 +71,14 @@ def test_without_a_name_it_asks_who_decides(open_review):
     assert desk(app)
 
 
+def test_a_name_is_given_by_the_button_too(open_review):
+    app = open_review("")
+    app.text_input(key="review.name").set_value("eve")
+    app.button(key="review.begin").click().run()
+    assert app.session_state["frame.annotator"] == "eve"
+    assert desk(app)
+
+
 @pytest.mark.parametrize("title", list(PARTS))
 def test_every_part_draws(stage, open_review, title):
     decide(stage, 30)

@@ -216,6 +216,14 @@ def test_candidates_are_made_from_clean_labels(stage, open_app):
     assert app.session_state["frame.data"] == newest.fingerprint
 
 
+def test_the_step_of_a_setting_is_a_small_part_of_its_value(stage, open_app):
+    stage.set("loaded")
+    app = opened(open_app("train"), "train.settings")
+    steps = {name: app.number_input(key=f"train.{name}").step for name in ("alpha", "weight_decay")}
+    assert steps == {"alpha": 0.01, "weight_decay": 0.0001}
+    assert app.number_input(key="train.n_steps").placeholder == "converged"
+
+
 def test_start_uses_the_form(stage, open_app, monkeypatch):
     launched = []
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))

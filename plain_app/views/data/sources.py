@@ -51,7 +51,7 @@ def _draw_reliability(dataset: CandidateDataset) -> None:
     if found is None:
         st.caption("Too few candidates were judged by two sources to tell how reliable they are.")
         return
-    st.caption(f"Reliability by {known_by}, with 90 % intervals")
+    st.caption(f"Reliability by {known_by}, with 90% intervals")
     _table(sources.reliability_table(found), "data.reliability", {})
 
 

@@ -26,7 +26,7 @@ from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tables import cell_table
 from plain_app.widgets.tabs import tab_bar
 
-RULES = ("One cut", "Cut per label", "Precision target", "Top of each instance")
+RULES = ("One threshold", "One per label", "Precision target", "Top of each instance")
 CHART = 330
 CUTS = "export.cuts"
 ALL = "all labels"
@@ -109,20 +109,20 @@ def _draw_threshold(rule: str) -> Threshold:
 def _draw_cuts(made: Outcome) -> Threshold:
     """Let every label have its own cut."""
     names = list(made.results.dataset.label_names)
-    with st.expander("Cuts", expanded=True, key="export.cuts_box"):
+    with st.expander("Thresholds", expanded=True, key="export.cuts_box"):
         table = st.data_editor(
-            pd.DataFrame({"label": names, "cut": [0.5] * len(names)}),
+            pd.DataFrame({"label": names, "threshold": [0.5] * len(names)}),
             hide_index=True,
             disabled=["label"],
             height=min(38 + 28 * len(names), 240),
             row_height=28,
             column_config={
-                "cut": st.column_config.NumberColumn(min_value=0, max_value=1, step=0.01)
+                "threshold": st.column_config.NumberColumn(min_value=0, max_value=1, step=0.01)
             },
             key=CUTS,
             alt="The confidence from which each label is kept",
         )
-    cuts = dict(zip(names, table["cut"].fillna(0.5).tolist(), strict=True))
+    cuts = dict(zip(names, table["threshold"].fillna(0.5).tolist(), strict=True))
     return Threshold(per_label={name: cut for name, cut in cuts.items() if cut != 0.5})
 
 
@@ -134,7 +134,7 @@ def _draw_figures(made: Outcome) -> None:
     share = 100 * found.n_removed / max(found.n_candidates, 1)
     figures = [
         Figure("resolved", f"{found.n_resolved:,}", "Labels that are written as true"),
-        Figure("removed", f"{found.n_removed:,}", f"{share:.1f} % of all candidates"),
+        Figure("removed", f"{found.n_removed:,}", f"{share:.1f}% of all candidates"),
         Figure("added", f"{found.n_added:,}", "Though they were not offered"),
         Figure("decided", f"{found.n_decided:,}", "By people; these go before any confidence"),
         Figure("left empty", f"{found.n_empty:,}", "Instances that keep nothing"),

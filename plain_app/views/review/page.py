@@ -35,7 +35,7 @@ ORDERS = {
     "label": "One label at a time",
     "contradictions": "Contradictions",
     "audit": "Random, for the estimates",
-    "thirty": "Thirty at random, for an audit",
+    "thirty": "Audit: thirty at random",
 }
 STATES = ("open", "settled", "decided", "unsure")
 MODES = {"one": "One instance", "same": "Same question"}
@@ -76,7 +76,11 @@ def _draw_who() -> None:
     with st.container(border=True, key="review.who"):
         st.subheader("Who decides?")
         st.caption("Every decision is stored with the name of the person who made it.")
-        st.text_input("Your name", key="review.name", max_chars=80, on_change=on_name, width=320)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input(
+                "Your name", key="review.name", max_chars=80, on_change=on_name, width=320
+            )
+            st.button("Begin", key="review.begin", type="primary", on_click=on_name)
 
 
 def on_name() -> None:
@@ -215,7 +219,7 @@ def _draw_more(run: RunRow, results: explore.Explored) -> None:
         50,
         round(100 * review.overlap_share()),
         5,
-        format="%d %%",
+        format="%d%%",
         key="review.overlap",
         on_change=on_overlap,
         help="The share of instances that a second annotator is asked about too, for agreement.",

@@ -143,7 +143,7 @@ def draw_finish(run: RunRow, annotator: str) -> None:
                     f"{left_.total:,.0f}",
                     "Estimated from cells that were drawn at random: false, and kept as it is now",
                 ),
-                Figure("95 % interval", f"{left_.total_low:,.0f} – {left_.total_high:,.0f}"),
+                Figure("95% interval", f"{left_.total_low:,.0f} – {left_.total_high:,.0f}"),
                 Figure("decisions left", f"{done.n_clicks:,}", "To the share above, at most"),
                 Figure("audited", f"{int(left_.n_audited.sum()):,}", "Random cells decided"),
             ],
@@ -207,7 +207,7 @@ def _about(verdict: str, found: AutoResolve) -> str:
     side = "from" if verdict == "keep" else "up to"
     return (
         f"**{verdict}** {len(found.rows):,} cells with a confidence {side} {share:.2f}: {seen}, so "
-        f"with 95 % certainty at least {100 * found.bound:.1f} % are right."
+        f"with 95% certainty at least {100 * found.bound:.1f}% are right."
     )
 
 

@@ -236,7 +236,7 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
         Figure("graphs", _spent(spent, "graphs"), "Who is near, which labels go together"),
         *_learning(run, spent),
         Figure("propagate", _spent(spent, "propagate"), "Confidences through both graphs"),
-        Figure("changed", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
+        Figure("changed sides", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
         _score(last),
     ]
     figure_row(figures, "train.figures")

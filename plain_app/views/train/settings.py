@@ -1,5 +1,6 @@
 """The form of a run's settings, made from `PlainConfig`: symbol, range and help of each field."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +29,7 @@ _PLACED = {
     "Propagation": ("alpha", "beta", "eta", "gamma", "n_steps", "balance", "disambiguation"),
     "Network": (
         *("loss", "hidden", "batch_size", "learning_rate"),
-        *("momentum", "weight_decay", "standardize"),
+        *("momentum", "weight_decay", "standardize", "unit_rows"),
     ),
 }
 GROUPS: dict[str, tuple[str, ...]] = {
@@ -105,7 +106,8 @@ def draw_field(name: str, preset: PlainConfig, width: Any = "stretch") -> None:
     elif schema.get("type") == "boolean":
         st.toggle(value=start, **common)
     elif schema.get("type") in ("integer", "number"):
-        st.number_input(value=start, **common, **_range(schema), placeholder="none")
+        none = _PLACEHOLDERS.get(name, "none")
+        st.number_input(value=start, **common, **_range(schema, start), placeholder=none)
     else:
         st.text_input(value=start or "", **common, placeholder=_PLACEHOLDERS.get(name, ""))
 
@@ -132,7 +134,7 @@ def field_value(name: str, value: Any) -> Any:
         raise ConfigError("A setting is not valid.", must, "For example: 64, 64") from None
 
 
-_PLACEHOLDERS = {"hidden": "by labels", "cluster": "tls://host:8786"}
+_PLACEHOLDERS = {"hidden": "by labels", "cluster": "tls://host:8786", "n_steps": "converged"}
 
 
 def _number_or(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -154,11 +156,13 @@ def _help(name: str) -> str:
     return f"{FIELDS[name].get('description', '')}{limits}"
 
 
-def _range(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _range(schema: Mapping[str, Any], start: float | None) -> dict[str, Any]:
+    """Return limits and step of a number; the step is a small part of the preset's value."""
     whole = schema["type"] == "integer"
     kind = int if whole else float
     low = schema.get("minimum", schema.get("exclusiveMinimum"))
     high = schema.get("maximum", schema.get("exclusiveMaximum"))
-    step = {"step": 1} if whole else {"format": "%g", "step": 0.01}
+    small = 10.0 ** (math.floor(math.log10(abs(start))) - 1) if start else 0.01
+    step = {"step": 1} if whole else {"format": "%g", "step": small}
     limits = {"min_value": low, "max_value": high}
     return step | {name: kind(value) for name, value in limits.items() if value is not None}

@@ -45,7 +45,7 @@ def _draw(at: LensData, status: str) -> None:
     """Draw panel and charts; the panel last, when everything its move changes is drawn."""
     with error_guard("tune.lens"):
         places = _places(at)
-        left, right = st.columns([6, 9], gap="medium")
+        left, right = st.columns([7, 9], gap="medium")
         with left:
             panel = st.container(key="tune.panel")
             _draw_note(at, status)
@@ -96,8 +96,8 @@ def _draw_effect(seen: Seen) -> None:
     effect = seen.effect
     figures = [
         Figure("change sides", f"{len(effect.changed):,}", "Candidate cells, against the run"),
-        Figure("now kept", f"+{len(effect.gained):,}"),
-        Figure("no longer", f"−{len(effect.lost):,}"),
+        Figure("now kept", f"{len(effect.gained):,}"),
+        Figure("no longer kept", f"{len(effect.lost):,}"),
         Figure(
             "kept in all",
             f"{effect.n_kept:,}",
@@ -105,8 +105,8 @@ def _draw_effect(seen: Seen) -> None:
         ),
     ]
     if seen.agreed is not None and seen.agreed_before is not None:
-        change = f"{100 * seen.agreed_before.share:.1f} % in the run; {seen.agreed.n} decisions"
-        figures.append(Figure("agrees", f"{100 * seen.agreed.share:.1f} %", change))
+        change = f"{100 * seen.agreed_before.share:.1f}% in the run; {seen.agreed.n:,} decisions"
+        figures.append(Figure("agrees", f"{100 * seen.agreed.share:.1f}%", change))
     figure_row(figures, "tune.figures")
     draw_chart(charts.effect_option(effect, seen.cut, CHART), CHART, "tune.distribution")
 
@@ -116,7 +116,8 @@ def _draw_cells(at: LensData, places: Places, seen: Seen) -> None:
     cells = seen.effect.changed
     with left:
         largest = f"; the {LISTED} largest changes" if len(cells) > LISTED else ""
-        st.caption(f"{counted(len(cells), 'cell')} on another side than in the run{largest}:")
+        count = f"{counted(len(cells), 'cell')} on another side than in the run{largest}:"
+        st.caption(count if len(cells) else "No cell changes sides yet: move a slider.")
         _draw_table(at, seen, cells[:LISTED])
     with right:
         _draw_along(at, places, cells)

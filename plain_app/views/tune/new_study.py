@@ -53,7 +53,12 @@ def draw_new_study(fingerprint: str) -> None:
         )
         st.number_input("Trials", 1, 10_000, 30, key="tune.trials", width=100, **later)
         st.number_input(
-            "Minutes", 0.0, 1e4, 0.0, key="tune.minutes", width=110, help=_TIME_HELP, **later
+            "Minutes",
+            *(0.0, 1e4, 0.0, 1.0, "%g"),
+            key="tune.minutes",
+            width=110,
+            help=_TIME_HELP,
+            **later,
         )
         cores = studies.n_cores()
         st.number_input(

@@ -242,7 +242,7 @@ def _draw_robustness(study: Study) -> None:
 
 
 def _share(count: int, total: int) -> str:
-    return f"{count:,} · {100 * count / total:.0f} %"
+    return f"{count:,} · {100 * count / total:.0f}%"
 
 
 PLOTS = {
