@@ -64,8 +64,15 @@ def toolbox() -> dict[str, Any]:
 
 
 def legend(names: Sequence[str], **more: Any) -> dict[str, Any]:
-    """Return the names of lines and bars below the title; a press hides one."""
-    small = {"itemWidth": 10, "itemHeight": 6, "itemGap": 6, "textStyle": {"fontSize": 11}}
+    """Return the names of lines and bars on one line below the title; a press hides one."""
+    small = {
+        "type": "scroll",
+        "pageIconSize": 9,
+        "itemWidth": 10,
+        "itemHeight": 6,
+        "itemGap": 6,
+        "textStyle": {"fontSize": 11},
+    }
     return {"top": 24, "left": 0, "data": list(names), **small, **more}
 
 
@@ -126,6 +133,7 @@ def _place(
     for name, lower in (("title", 6), ("legend", 25)):
         if name in chart:
             spot = {**chart[name], "left": f"{left}%", "top": top + lower}
+            spot |= {"width": f"{width - _GAP}%"} if name == "legend" else {}
             whole.setdefault(name, []).append(spot)
     if "visualMap" in chart:
         own = list(range(n_series, n_series + len(chart["series"])))

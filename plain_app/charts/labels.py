@@ -15,6 +15,9 @@ Matrix = npt.NDArray[np.float32]
 MIN_SUPPORT = 20
 N_RULES = 20
 MANY_LABELS = 24
+WIDE = 90  # pixels of a name beside its node: what is around a ring of them
+MAX_BELOW, FIT_BELOW = 15, 60  # characters: of a name below a column, and of all that fit there
+LONG_NAME, MANY_LONG = 16, 8  # more labels with longer names would cover each other between springs
 
 
 class LabelCounts(NamedTuple):
@@ -147,10 +150,10 @@ def network_option(points: Network) -> dict[str, Any]:
         "type": "graph",
         "roam": True,
         "selectedMode": "single",
-        **(_ring() if len(nodes) > MANY_LABELS else _springs(len(nodes))),
+        **(_ring() if _is_crowded(points.names) else _springs(len(nodes))),
         "data": nodes,
         "links": links,
-        "label": {"show": True, "position": "right", "width": 120, "overflow": "truncate"},
+        "label": {"show": True, "position": "right", "width": WIDE, "overflow": "truncate"},
         "labelLayout": {"hideOverlap": True},
         "lineStyle": {"color": NEUTRAL, "opacity": 0.45, "curveness": 0},
         "select": {"lineStyle": {"color": DOUBTFUL, "opacity": 1}},
@@ -181,9 +184,14 @@ def _doubt_scale(noisiest: float) -> dict[str, Any]:
     }
 
 
+def _is_crowded(names: Sequence[str]) -> bool:
+    is_long = max(map(len, names), default=0) > LONG_NAME
+    return len(names) > (MANY_LONG if is_long else MANY_LABELS)
+
+
 def _ring() -> dict[str, Any]:
     """Lay many labels out on a circle, where they always fit."""
-    return {"layout": "circular", "circular": {"rotateLabel": True}, "top": 64, "bottom": 96}
+    return {"layout": "circular", "circular": {"rotateLabel": True}, "top": 100, "bottom": 124}
 
 
 def _springs(count: int) -> dict[str, Any]:
@@ -216,7 +224,8 @@ def heat_map_option(points: HeatMap) -> dict[str, Any]:
         "splitArea": {"show": False},
         "axisLabel": {"width": 90, "overflow": "truncate", "hideOverlap": True},
     }
-    crowded = len(points.names) > 12
+    longest = min(MAX_BELOW, max(map(len, points.names), default=0))
+    crowded = len(points.names) * longest > FIT_BELOW
     return {
         "animation": False,
         "toolbox": toolbox(),

@@ -13,6 +13,7 @@ Numbers = npt.NDArray[Any]
 
 BINS = 40
 MAX_LABELS = 16
+BESIDE = 18  # characters of a label's name beside its narrow chart
 MAX_LINES = 8
 
 
@@ -75,7 +76,7 @@ def effect_points(
         gained,
         lost,
         changed,
-        distinct([label_names[j] for j in top]),
+        distinct([label_names[j] for j in top], BESIDE),
         by_label[0][top].tolist(),
         by_label[1][top].tolist(),
     )

@@ -41,8 +41,8 @@ def _sum(points: EvidencePoints, is_candidate: bool) -> str:
 def _draw_sources(said: SourceEvidence, key: str) -> None:
     """Name the sources that voted on the cell, and what each vote adds to the log-odds."""
     rows = [(name, "yes" if yes else "no", adds) for name, yes, adds in said.votes]
-    adds = "adds to the log-odds"
-    cell_table(pd.DataFrame(rows, columns=["source", "vote", adds]), key, 200, {adds: "+.3f"})
+    table = pd.DataFrame(rows, columns=["source", "vote", "log-odds"])
+    cell_table(table, key, 200, {"source": "name", "log-odds": "+.3f"})
     prior = signed(said.prior)
     st.caption(
         f"Features and graphs begin with {prior}; votes are {said.share:.0%} of the evidence."
@@ -83,7 +83,7 @@ def _draw_voters(
         table,
         key,
         320,
-        {"picture": "picture", "adds": "+.4f", "prediction": ".2f"},
+        {"picture": "picture", "from": "name", "adds": "+.4f", "prediction": ".2f"},
         on_select=None if on_open is None else on_voter,
         alt="Instances and labels that contributed most to this confidence",
     )

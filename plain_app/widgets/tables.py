@@ -1,6 +1,6 @@
 """Tables of cells and instances as `st.dataframe`: bars, curves, links and pictures by column."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -10,6 +10,7 @@ import streamlit as st
 from plain_app import state
 
 ROW, PICTURE_ROW, HEAD, BAR = 28, 44, 36, 120  # pixels
+NAME, LONG_NAME = 160, 20  # pixels of a column of names, and the characters that need it
 MAX_PICTURE = 20_000  # characters of a data URI: larger ones are left out of long tables
 
 
@@ -24,12 +25,14 @@ def cell_table(
 ) -> None:
     """Draw rows about cells, some hundred at most; texts in it are data and stay text.
 
-    A kind is bar (a value in [0, 1]), curve (some of them), link, picture, or how a number is
-    written, such as `+.2f`. `on_select` is called when a row is chosen: `chosen_rows` says which.
+    A kind is name, bar (a value in [0, 1]), curve (some of them), link, picture, or how a number
+    is written, such as `+.2f`. `on_select` is called when a row is chosen: `chosen_rows` says
+    which.
     """
     numbers = {str(name): "," for name in table.select_dtypes("integer")}
     numbers |= {str(name): ".3f" for name in table.select_dtypes("floating")}
     columns = {name: _column(name, kind) for name, kind in {**numbers, **kinds}.items()}
+    columns |= {name: name_column(table[name]) for name, kind in kinds.items() if kind == "name"}
     has_pictures = any(kinds.get(str(name)) == "picture" for name in table)
     tall = PICTURE_ROW if has_pictures else ROW
     options: dict[str, Any] = {
@@ -45,6 +48,12 @@ def cell_table(
         return
     with st.container(key=key):  # a table alone has no place on the page by its key
         st.dataframe(table, **options)
+
+
+def name_column(names: Iterable[str]) -> Any:
+    """Return a column of names; long ones leave room for what stands beside them."""
+    longest = max(map(len, names), default=0)
+    return st.column_config.TextColumn(width=NAME if longest > LONG_NAME else None)
 
 
 def _column(name: str, kind: str) -> Any:

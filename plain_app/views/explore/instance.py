@@ -150,7 +150,7 @@ def _draw_candidates(results: Explored, row: int) -> None:
         for at in chosen_rows(key)[:1]:
             on_explain(row, int(labels_here[at]))
 
-    kinds = {"confidence": "bar", "over epochs": "curve"}
+    kinds = {"candidate": "name", "confidence": "bar", "over epochs": "curve"}
     cell_table(table, key, CANDIDATES, kinds, on_select=on_candidate)
 
 

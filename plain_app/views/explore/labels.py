@@ -14,7 +14,7 @@ from plain_app.services.explore import Explored
 from plain_app.views.explore.instance import instance_rows
 from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import open_in_review
-from plain_app.widgets.tables import ROW
+from plain_app.widgets.tables import ROW, name_column
 
 
 class Edge(NamedTuple):
@@ -185,7 +185,7 @@ def _draw_pairs(table: pd.DataFrame, key: str, about: str, columns: dict[str, An
         hide_index=True,
         row_height=ROW,
         height=320,
-        column_config=columns,
+        column_config={name: name_column(table[name]) for name in ("label", "beside")} | columns,
         key=key,
         alt=about,
     )

@@ -73,14 +73,14 @@ def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
             [kind for kind in COLOURS if kind not in needs or needs[kind]],
             format_func=COLOURS.__getitem__,
             key="explore.colour",
-            width=180,
+            width=175,
             bind="query-params",
         )
         name = ""
         if kind in which:
             title, options = which[kind]
             key = f"explore.colour_{kind}"
-            name = st.selectbox(title, options, key=key, width=130, bind="query-params")
+            name = st.selectbox(title, options, key=key, width=190, bind="query-params")
         return Colour(kind, name), _draw_epoch(results, kind)
 
 
@@ -98,7 +98,7 @@ def _draw_epoch(results: Explored, kind: Kind) -> int | None:
     stops = tuple(str(epoch) for epoch in range(1, last + 2))
     at = last if shown is None else shown
     travel = Slider("epoch", "Epoch", "Colours as they were", stops, at, last)
-    sliders([travel], answered, TRAVEL, width=220)
+    sliders([travel], answered, TRAVEL, width=200)
     return None if shown is None else shown + 1
 
 

@@ -47,12 +47,12 @@ function lastAnswer({ answers }, outbox) {
   const { item, decisions } = last;
   const parts = decisions.slice(0, LISTED).map((one) => {
     const isSaved = !outbox.isWaiting(one.uid);
-    const box = make("span", "said", `${one.label} ${one.verdict} ${shownWith(item, one)} `);
+    const name = item.kind === "same" ? one.instance_id : one.label; // the other stands in the title
+    const box = make("span", "said", `${name} ${one.verdict} ${shownWith(item, one)} `);
     box.append(make("b", isSaved ? "tick" : "", isSaved ? "✓" : "…"));
     return box;
   });
-  const more = decisions.length - parts.length;
-  if (more > 0) parts.push(make("span", "said", `and ${more} more`));
+  if (decisions.length > LISTED) parts.push(make("span", "said", `and ${decisions.length - LISTED} more`));
   return [make("span", "", `${item.title}: `), ...parts];
 }
 

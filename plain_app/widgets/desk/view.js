@@ -258,12 +258,11 @@ export class View {
   afterSaving() {
     clearTimeout(this.idle);
     this.idle = setTimeout(async () => {
-      const { queue } = this;
-      const { token, query } = queue.settings;
+      const { token, query } = this.queue.settings;
       try {
-        queue.progress = await post("progress", token, { order: query.order });
-        this.drawHead(queue.item);
-        this.trigger("answered", queue.answers.length);
+        this.queue.progress = await post("progress", token, { order: query.order });
+        this.drawHead(this.queue.item);
+        this.trigger("answered", this.queue.answers.length);
       } catch (error) {
         console.debug("no progress", error);
       }
