@@ -50,7 +50,7 @@ def judge(confidences: Any, rows: Any, known: Any, seed: int = 0) -> Ranking | N
         return None
     scores = np.array([roc_auc(true, one) for one in C])
     if len(C) < 3:
-        return Ranking(scores, None, 0.0, 0, "A diagram needs three or more.")
+        return Ranking(scores, None, 0.0, 0, "Ranks are drawn for three or more.")
     shuffled = np.random.default_rng(seed).permutation(int(rows.max()) + 1)[rows]
     for n in N_PARTS:
         part = shuffled % n

@@ -12,7 +12,7 @@ from core.engine.config import PlainConfig
 from core.store import files
 from core.tuning import StudySettings
 from core.tuning.search import work
-from plain_app.services import compare
+from plain_app.services import compare, maps
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +54,21 @@ def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     assert len(table_with(app, "label", "A")) == min(100, differ.sum())
     is_judged = any("AUC on truth" in one.value for one in app.dataframe)
     assert is_judged == ("votes of sources included" in texts(app))
+
+
+def test_a_lasso_lists_its_cells_until_it_is_cleared(two, open_app):
+    app = open_app("compare")
+    every = table_with(app, "label", "A")
+    run_id = app.multiselect(key="compare.of").value[0]
+    left = maps.Lasso("pca", ((-2, -2), (0, -2), (0, 2), (-2, 2)))
+    app.session_state["compare.lasso"] = (run_id, left)
+    some = table_with(app.run(), "label", "A")
+    assert not app.exception
+    assert 0 < len(some) < len(every)
+    assert set(some["instance"]) < set(every["instance"])
+    app.button(key="compare.clear").click().run()
+    assert len(table_with(app, "label", "A")) == len(every)
+    assert "compare.clear" not in [one.key for one in app.button]
 
 
 def test_the_cells_listed_are_those_on_different_sides(two, open_app):
@@ -120,7 +135,7 @@ def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
     app = open_app("compare")
     assert "Judged by the truth" in texts(app)
-    assert "A diagram needs three or more." in texts(app)
+    assert "Ranks are drawn for three or more." in texts(app)
     app.pills(key="compare.methods").set_value(["ml-knn", "pml-ni"]).run()
     app.button(key="compare.start").click().run()
     assert not app.exception

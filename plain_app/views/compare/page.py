@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import streamlit as st
 
@@ -10,22 +11,25 @@ from plain_app import state
 from plain_app.charts import compare as charts
 from plain_app.charts.compare import DisagreementPoints
 from plain_app.charts.study import text
-from plain_app.services import compare, explore, runs
+from plain_app.services import compare, explore, maps, runs
 from plain_app.services.compare import MAX_COMPARED, Subject
 from plain_app.views.compare.which import draw_methods, draw_which
 from plain_app.widgets import links
 from plain_app.widgets.chart import draw_chart
 from plain_app.widgets.empty import empty_state
 from plain_app.widgets.errors import error_guard
-from plain_app.widgets.figures import listed
+from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import DATA, TRAIN
-from plain_app.widgets.scatter import scatter
+from plain_app.widgets.scatter import mark, scatter
 from plain_app.widgets.tables import MAX_PICTURE, cell_table
 
 OF, AWAITED, JOINING = "compare.of", "compare.awaited", "compare.joining"
 VARIANTS, METHODS = "compare.variant", "compare.methods"
+LASSO = "compare.lasso"
 POLL_SECONDS = 1.0
 CHART, LISTED = 260, 100
+
+Cells = npt.NDArray[np.int64]  # places among the candidate cells
 
 
 def draw() -> None:
@@ -203,23 +207,37 @@ def _draw_disagreement(
 ) -> None:
     run_id = next((one.run_id for one in subjects if one.run_id), None)
     run_id = run_id or next(iter(compare.choices(fingerprint)), None)
-    with st.container(horizontal=True, vertical_alignment="center", key="compare.bar"):
-        n_rows = int((found.by_instance > 0).sum())
-        st.markdown("**Cells on which they disagree**")
-        st.caption(
-            f"{len(found.cells):,} cells of {n_rows:,} instances, the widest apart first"
-            + listed(len(found.cells), LISTED)
-        )
-        if n_rows:
-            links.open_in_review(lambda: _instances(fingerprint, run_id, found), "compare.review")
+    head = st.container(horizontal=True, vertical_alignment="center", key="compare.bar")
     left, right = st.columns([1, 1], gap="medium")
-    with left:
-        _draw_cells(fingerprint, run_id, subjects, names, found)
+    chosen = found.cells
     with right:
         if run_id:
-            _draw_map(run_id, subjects, found)
+            chosen = _draw_map(run_id, subjects, found)
         else:
             st.caption("A run that has ended gives the map.")
+    with head:
+        _draw_head(fingerprint, run_id, chosen)
+    with left:
+        _draw_cells(fingerprint, run_id, subjects, names, chosen[:LISTED])
+
+
+def _draw_head(fingerprint: str, run_id: str | None, chosen: Cells) -> None:
+    """Say how many cells are listed, and offer to review their instances."""
+    n_rows = len(np.unique(runs.cells(fingerprint).rows[chosen]))
+    st.markdown("**Cells on which they disagree**")
+    st.caption(
+        f"{counted(len(chosen), 'cell')} of {counted(n_rows, 'instance')}, the widest apart first"
+        + listed(len(chosen), LISTED)
+    )
+    if state.recall(LASSO):
+        st.button("Clear the lasso", key="compare.clear", type="tertiary", on_click=on_clear)
+    if n_rows:
+        links.open_in_review(lambda: _instances(fingerprint, run_id, chosen), "compare.review")
+
+
+def on_clear() -> None:
+    """List the cells of all instances again."""
+    state.forget(LASSO)
 
 
 def _draw_cells(
@@ -227,9 +245,9 @@ def _draw_cells(
     run_id: str | None,
     subjects: list[Subject],
     names: list[str],
-    found: DisagreementPoints,
+    chosen: Cells,
 ) -> None:
-    cells, chosen = runs.cells(fingerprint), found.cells[:LISTED]
+    cells = runs.cells(fingerprint)
     ids = [cells.ids[i] for i in cells.rows[chosen]]
     columns: dict[str, Any] = {
         "instance": [name[:80] for name in ids],
@@ -248,24 +266,39 @@ def _draw_cells(
     cell_table(table, "compare.cells", 420, kinds)
 
 
-def _draw_map(run_id: str, subjects: list[Subject], found: DisagreementPoints) -> None:
-    """Draw where they disagree; a clicked instance opens in Explore."""
+def _draw_map(run_id: str, subjects: list[Subject], found: DisagreementPoints) -> Cells:
+    """Draw where they disagree, and return the cells that are lassoed, or all of them.
+
+    A clicked instance opens in Explore.
+    """
     packed = compare.disagreement_map(run_id, subjects, found)
     if packed is None:
         st.caption("This run has no layout, so there is no map.")
-        return
+        return found.cells
     event = scatter(*packed, "compare.map")
-    ids = explore.explored(run_id).dataset.ids
+    results = explore.explored(run_id)
+    ids = results.dataset.ids
     if event.picked is not None and 0 <= event.picked < len(ids):
         links.open_instance(run_id, ids[event.picked])
+    layout = maps.layouts(run_id)[0]
+    if event.lasso:
+        state.remember(LASSO, (run_id, maps.Lasso(layout, event.lasso)))
+    of_run, lasso = state.recall(LASSO) or (None, None)
+    if lasso is None or of_run != run_id:
+        state.forget(LASSO)
+        mark(layout, -1, (), "compare.marks")
+        return found.cells
+    mark(layout, -1, lasso.corners, "compare.marks")
+    rows = runs.cells(results.run.fingerprint).rows[found.cells]
+    return found.cells[np.isin(rows, maps.inside(run_id, lasso))]
 
 
-def _instances(fingerprint: str, run_id: str | None, found: DisagreementPoints) -> list[str]:
-    """Return the instances on which they disagree, the widest apart first; Review needs a run."""
+def _instances(fingerprint: str, run_id: str | None, chosen: Cells) -> list[str]:
+    """Return the instances of some cells, in their order; Review needs a run."""
     if state.current().run_id is None and run_id is not None:
         state.choose(run_id=run_id)
     cells = runs.cells(fingerprint)
-    return [cells.ids[row] for row in dict.fromkeys(cells.rows[found.cells].tolist())]
+    return [cells.ids[row] for row in dict.fromkeys(cells.rows[chosen].tolist())]
 
 
 if __name__ == "__main__":
