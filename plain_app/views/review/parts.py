@@ -140,7 +140,7 @@ def _late(one: Decision) -> str:
 def _draw_labels(run: RunRow, annotator: str) -> None:
     """Rename and merge labels; the data keeps its names, screens and exports get these."""
     names, called = trust.label_names(run.id)
-    left, right = st.columns([2, 3], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             label = st.selectbox("Label", names, key="review.label", width=180)

@@ -149,8 +149,11 @@ def draw_finish(run: RunRow, annotator: str) -> None:
             ],
             "review.left",
         )
-        columns = dict.fromkeys(("false ≈", "at least", "at most"), ".1f")
-        cell_table(done.table, "review.remaining", 220, columns)
+        columns = ["false ≈", "at least", "at most"]
+        is_large = done.table[columns].to_numpy().max(initial=0) >= 100
+        kinds = dict.fromkeys(columns, ",.0f" if is_large else ".1f")
+        table = done.table.round(dict.fromkeys(columns, 0 if is_large else 1))
+        cell_table(table, "review.remaining", 220, kinds)
     with right:
         _draw_auto(run, annotator)
 
@@ -224,7 +227,11 @@ def draw_retrain(run: RunRow, annotator: str) -> None:
             on_click=on_retrain,
             args=(run.id,),
         )
-        st.caption("Goes on from this run's weights, in the background. You can go on reviewing.")
+        st.caption(
+            "Goes on from this run's weights, in the background. You can go on reviewing."
+            if count
+            else "A run learns from decisions: answer some questions first."
+        )
     if refusal := state.recall("review.retrain_refusal"):
         show_error(PlainError(*refusal), "review.retrain")
     if new := state.recall("review.retrained"):

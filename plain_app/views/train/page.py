@@ -223,7 +223,7 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="train.bar"):
         state_badge(status)
         share = 1.0 if status == "finished" else min(1.0, run.epoch / run.config.epochs)
-        st.progress(share, text=_progress_text(run, events))
+        st.progress(share, text=_progress_text(run, status, events))
         _draw_controls(run, status)
     spent = runs.stage_seconds(events)
     last = events.epochs[-1] if events.epochs else None
@@ -269,9 +269,13 @@ def _spent(spent: dict[str, float], stage: str) -> str:
     return duration(spent[stage]) if stage in spent else "…"
 
 
-def _progress_text(run: RunRow, events: RunEvents) -> str:
+def _progress_text(run: RunRow, status: Status, events: RunEvents) -> str:
     if events.ended is not None:
         return f"{run.epoch} epochs" if run.config.epochs > 1 else "computed in one go"
+    if status == "queued":
+        return "Waiting for its turn"
+    if status != "running":
+        return f"{_epochs_made(run, status)} epochs"
     if events.started is None:
         return "Loading the engine"
     return "Building graphs" if events.graphs is None else "Training"
@@ -327,7 +331,8 @@ def _draw_waiting(run: RunRow, status: Status) -> None:
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
     }
-    with st.container(border=True, height=2 * CHART, key="train.waiting"):
+    tall: Any = 2 * CHART if status in runs.HELD else "content"  # as high as the curves will be
+    with st.container(border=True, height=tall, key="train.waiting"):
         st.caption(texts.get(status, "This run has no events yet."))
 
 

@@ -29,7 +29,7 @@ def draw_runs(fingerprint: str) -> None:
         _draw_run_actions([rows[at].id for at in chosen_rows(key) if at < len(rows)])
     with st.container(key="train.runs"):
         st.dataframe(
-            pd.DataFrame([_run_row(run) for run in rows]),
+            pd.DataFrame([_run_row(run) for run in rows]).dropna(axis=1, how="all"),
             hide_index=True,
             row_height=ROW,
             height=HEAD + ROW * min(len(rows), LISTED),
