@@ -8,7 +8,7 @@ from typing import Any
 
 from plain_app.charts.colours import NEUTRAL
 
-MAX_NAME = 28
+MAX_NAME, BESIDE = 28, 18  # characters of a name; beside one of several charts in a row
 ROW = 250
 """Height in pixels of a row of charts that share a canvas."""
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, shades, side_by_side, titled
+from plain_app.charts import BESIDE, axis, distinct, shades, side_by_side, titled
 
 MAX_LABELS = 30
 MAX_TOGETHER = 16  # so that every name is readable
@@ -57,7 +57,7 @@ def count_option(points: CountPoints) -> dict[str, Any]:
 def frequency_points(frequencies: dict[str, float]) -> FrequencyPoints:
     """Return the most frequent labels."""
     ordered = sorted(frequencies.items(), key=lambda pair: -pair[1])[:MAX_LABELS]
-    names = distinct([name for name, _ in ordered])
+    names = distinct([name for name, _ in ordered], BESIDE)
     return FrequencyPoints(names, [round(100 * one, 2) for _, one in ordered], len(frequencies))
 
 
@@ -79,7 +79,7 @@ def together_points(candidates: npt.NDArray[np.uint8], names: Sequence[str]) -> 
     offered = candidates[:, chosen].astype(np.float32)
     counts = offered.T @ offered
     share = counts / np.maximum(np.diag(counts), 1)[:, None]
-    labels = distinct([names[j] for j in chosen])
+    labels = distinct([names[j] for j in chosen], BESIDE)
     at, other = np.nonzero(~np.eye(len(chosen), dtype=bool))
     percent = np.round(100.0 * share[at, other], 1).tolist()
     pairs = zip(other.tolist(), at.tolist(), percent, strict=True)

@@ -6,14 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from plain_app.charts import axis, distinct, legend, side_by_side, titled
+from plain_app.charts import BESIDE, axis, distinct, legend, side_by_side, titled
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 Numbers = npt.NDArray[Any]
 
 BINS = 40
 MAX_LABELS = 16
-BESIDE = 18  # characters of a label's name beside its narrow chart
 MAX_LINES = 8
 
 
@@ -115,14 +114,14 @@ def label_option(points: EffectPoints) -> dict[str, Any]:
     """Draw per label how many cells are now kept, and how many no longer."""
     series = [
         _bars("now kept", points.label_gained, SURE),
-        _bars("no longer kept", [-count for count in points.label_lost], DOUBTFUL),
+        _bars("now removed", [-count for count in points.label_lost], DOUBTFUL),
     ]
     return titled(
         "Changed sides, by label",
         xAxis=axis("cells", minInterval=1),
         yAxis=axis("", "category", data=points.labels, inverse=True),
         series=series,
-        legend=legend(["now kept", "no longer kept"]),
+        legend=legend(["now kept", "now removed"]),
     )
 
 

@@ -10,7 +10,7 @@ from core.errors import DatasetError, PlainError, Problem, grouped
 from plain_app.widgets.tables import HEAD
 
 MAX_CELL = 300
-TWO_LINES = 46  # pixels: what is to be done is a sentence
+ONE_LINE, WRAPPED, FITS = 30, 58, 45  # pixels of a row; text wraps above 4rem; characters on a line
 
 
 @contextmanager
@@ -53,13 +53,15 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
         "found": st.column_config.TextColumn(width=120),
         "row": st.column_config.TextColumn(width=90),
     }
+    longest = max((len(text) for row in rows for text in row[2:4]), default=0)
+    tall = ONE_LINE if longest <= FITS else WRAPPED
     with st.container(key=key):
         st.dataframe(
             table[shown],
             hide_index=True,
             column_config=widths,
-            row_height=TWO_LINES,
-            height=min(320, HEAD + TWO_LINES * len(table)),
+            row_height=tall,
+            height=min(320, HEAD + tall * len(table)),
             key=f"{key}_rows",
             alt="Problems, the fatal first, each with what to do",
         )

@@ -25,14 +25,15 @@ def cell_table(
 ) -> None:
     """Draw rows about cells, some hundred at most; texts in it are data and stay text.
 
-    A kind is name, bar (a value in [0, 1]), curve (some of them), link, picture, or how a number
-    is written, such as `+.2f`. `on_select` is called when a row is chosen: `chosen_rows` says
-    which.
+    A kind is name (labels always are), bar (a value in [0, 1]), curve (some of them), link,
+    picture, or how a number is written, such as `+.2f`. `on_select` is called when a row is chosen:
+    `chosen_rows` says which.
     """
     numbers = {str(name): "," for name in table.select_dtypes("integer")}
     numbers |= {str(name): ".3f" for name in table.select_dtypes("floating")}
     columns = {name: _column(name, kind) for name, kind in {**numbers, **kinds}.items()}
-    columns |= {name: name_column(table[name]) for name, kind in kinds.items() if kind == "name"}
+    names = [name for name in table if name == "label" or kinds.get(str(name)) == "name"]
+    columns |= {name: name_column(table[name]) for name in names}
     has_pictures = any(kinds.get(str(name)) == "picture" for name in table)
     tall = PICTURE_ROW if has_pictures else ROW
     options: dict[str, Any] = {

@@ -259,6 +259,21 @@ def take(page, folder: Path, name: str, scheme: str) -> None:
         assert not page.evaluate(too_wide)
 
 
+def test_a_click_on_a_cell_of_the_cartography_opens_its_instance(made, open_page):
+    page = open_page(made)
+    section(page, "Cartography")
+    chart = page.locator(".st-key-train-cartography")
+    expect(chart.locator('[data-part="frame"][data-drawn]')).to_be_attached(timeout=LONG)
+    box = chart.locator('[data-part="overlay"]').bounding_box()
+    for part in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8):  # cells lie on a curve across the middle
+        page.mouse.click(box["x"] + part * box["width"], box["y"] + 0.5 * box["height"])
+        page.wait_for_timeout(700)
+        if "/explore" in page.url:
+            break
+    expect(page.locator(".st-key-explore-card")).to_be_visible(timeout=LONG)
+    assert "explore.instance=scene-" in page.url
+
+
 def test_runs_are_chosen_in_their_list(made, open_page):
     page = open_page(made)
     table = page.locator(".st-key-train-runs")

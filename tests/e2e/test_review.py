@@ -20,6 +20,7 @@ from desk_driver import (
     shown_item,
     stored,
 )
+from native_widgets import choose
 from playwright.sync_api import expect
 
 from core.data.demo import load_demo
@@ -301,6 +302,23 @@ def test_keys_are_the_persons_own_and_not_those_of_fields(review):
     assert answered(page) == 1
     expect_saved(page)
     assert answers(stored(server.workspace, who)) == 2
+
+
+def test_keys_are_the_desks_once_an_order_or_a_mode_is_chosen(review_alone):
+    _, page, _ = review_alone
+    choose(page, "Order", "Most likely false")
+    page.wait_for_url("**Most+likely+false**")
+    desk(page)
+    press(page, "a")
+    assert answered(page) == 1
+    page.get_by_text("Same question").click()
+    expect(page.locator(".tile").first).to_be_visible(timeout=LONG)
+    first = shown_item(page)
+    press(page, " ")  # skips, and does not press the mode again
+    expect(page.locator('[data-part="desk"]')).not_to_have_attribute("data-item", first)
+    press(page, "a")
+    assert answered(page) == 1  # of this queue
+    expect_saved(page)
 
 
 def test_the_same_question_is_ticked_as_proposed_and_keeps_what_is_changed(review_alone):

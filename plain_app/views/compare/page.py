@@ -157,7 +157,7 @@ def _draw_figures(
     st.markdown("**Figures**")
     scores = dict.fromkeys(("AUC on decisions", "AUC on truth", "F1"), ".4f")
     apart = {f"≠ {name}": ",.0f" for name in names}
-    kinds = {"agrees, %": ".1f", "open": "link", **scores, **apart}
+    kinds = {"run or trial": "name", "agrees, %": ".1f", "open": "link", **scores, **apart}
     cell_table(table, "compare.figures", 270, kinds)
     if "AUC on truth" in table:
         st.caption("AUC and F1: at the end, votes of sources included. The curves: at each epoch.")
@@ -280,15 +280,14 @@ def _draw_map(run_id: str, subjects: list[Subject], found: DisagreementPoints) -
     ids = results.dataset.ids
     if event.picked is not None and 0 <= event.picked < len(ids):
         links.open_instance(run_id, ids[event.picked])
-    layout = maps.layouts(run_id)[0]
     if event.lasso:
-        state.remember(LASSO, (run_id, maps.Lasso(layout, event.lasso)))
+        state.remember(LASSO, (run_id, maps.Lasso(maps.layouts(run_id)[0], event.lasso)))
     of_run, lasso = state.recall(LASSO) or (None, None)
     if lasso is None or of_run != run_id:
         state.forget(LASSO)
-        mark(layout, -1, (), "compare.marks")
+        mark(maps.layout_name(run_id), -1, (), "compare.marks")
         return found.cells
-    mark(layout, -1, lasso.corners, "compare.marks")
+    mark(maps.layout_name(run_id), -1, lasso.corners, "compare.marks")
     rows = runs.cells(results.run.fingerprint).rows[found.cells]
     return found.cells[np.isin(rows, maps.inside(run_id, lasso))]
 

@@ -50,7 +50,7 @@ def _draw_scores(judged: Judged, subjects: list[Subject], names: list[str]) -> N
             "good": ["✓" if at in good else "" for at in order],
         }
     )
-    cell_table(table, "compare.which", 270, {"AUC": ".4f"})
+    cell_table(table, "compare.which", 270, {"run or trial": "name", "AUC": ".4f"})
     st.caption(_WORDS[judged.by])
 
 

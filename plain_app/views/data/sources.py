@@ -8,6 +8,7 @@ import streamlit as st
 from core.data.dataset import CandidateDataset
 from plain_app import state
 from plain_app.services import sources
+from plain_app.widgets.tables import name_column
 
 ROW = 28
 _COUNT = st.column_config.NumberColumn(format="localized")
@@ -43,7 +44,9 @@ def draw_sources(dataset: CandidateDataset) -> None:
         _draw_reliability(dataset)
     with right:
         st.caption("Agreement by label, before anybody reviews")
-        _table(sources.agreement(dataset), "data.agreement", _AGREEMENT)
+        table = sources.agreement(dataset)
+        named = {"label": name_column(table["label"])}
+        _table(table, "data.agreement", named | _AGREEMENT)
 
 
 def _draw_reliability(dataset: CandidateDataset) -> None:

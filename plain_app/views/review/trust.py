@@ -11,7 +11,7 @@ from core.store import RunRow
 from plain_app import state
 from plain_app.services import review, runs, trust
 from plain_app.widgets.errors import show_error
-from plain_app.widgets.figures import Figure, counted, figure_row, state_badge
+from plain_app.widgets.figures import Figure, counted, figure_row, state_badge, text_caption
 from plain_app.widgets.tables import HEAD, ROW, cell_table
 
 VERDICTS: tuple[Literal["keep"], Literal["reject"]] = ("keep", "reject")
@@ -272,7 +272,7 @@ def on_take(run_id: str) -> None:
 
 def _draw_retraining_effect(run: RunRow, before: RunRow) -> None:
     found = trust.retraining_effect(run.id)
-    st.caption(f"What decisions changed, against {before.id} without them:")
+    text_caption(f"What decisions changed, against {runs.title(before)} without them:")
     figure_row(
         [
             Figure("settled", f"{found.n_settled:,}", "Need not be asked any more"),

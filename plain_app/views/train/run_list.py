@@ -60,8 +60,12 @@ RUN_COLUMNS: dict[str, Any] = {
     "state": st.column_config.TextColumn(width=75),
     "epochs": st.column_config.NumberColumn(width=60),
     **{
-        name: st.column_config.NumberColumn(format="%.4f", width=65, help=about)
-        for name, about in (("loss", None), ("AUC", OF_EPOCH), ("F1", OF_EPOCH))
+        name: st.column_config.NumberColumn(format=how, width=65, help=about)
+        for name, how, about in (
+            ("loss", "%.4g", None),
+            ("AUC", "%.4f", OF_EPOCH),
+            ("F1", "%.4f", OF_EPOCH),
+        )
     },
     "created": st.column_config.TextColumn(width=125),
 }

@@ -97,7 +97,7 @@ def _draw_effect(seen: Seen) -> None:
     figures = [
         Figure("change sides", f"{len(effect.changed):,}", "Candidate cells, against the run"),
         Figure("now kept", f"{len(effect.gained):,}"),
-        Figure("no longer kept", f"{len(effect.lost):,}"),
+        Figure("now removed", f"{len(effect.lost):,}"),
         Figure(
             "kept in all",
             f"{effect.n_kept:,}",
