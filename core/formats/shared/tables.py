@@ -21,8 +21,8 @@ from core.data.dataset import CandidateDataset, Labels
 from core.errors import ExportError
 from core.formats.shared.answers import spelled_out
 from core.formats.shared.cells import WORDS, is_plain, join_names
-from core.formats.shared.guessing import SET_NAMES
 from core.formats.shared.guessing_features import LIST_NAMES, NARROW
+from core.formats.shared.guessing_sets import SET_NAMES
 from core.formats.shared.label_sets import shown_values
 from core.formats.shared.mapping import (
     FEATURE_PREFIX,
