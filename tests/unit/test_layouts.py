@@ -19,6 +19,7 @@ from rated_set_layouts import RATED_SETS
 from scipy.io import savemat
 from set_layouts import SETS
 from survey_layouts import SURVEYS
+from table_layouts import TABLES
 from tool_layouts import TOOLS
 from typer.testing import CliRunner
 from vote_table import vote_table
@@ -35,7 +36,8 @@ STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
 NAMED |= {
     make.__name__: make(random.Random(0))
-    for make in (*WILD, *PUBLIC, *TOOLS, *CLOUD, *SURVEYS, *SETS, *RATED_SETS, *NUMBERS, *CROWD)
+    for group in (WILD, PUBLIC, TOOLS, CLOUD, SURVEYS, SETS, RATED_SETS, NUMBERS, CROWD, TABLES)
+    for make in group
 }
 each_layout = pytest.mark.parametrize(
     "layout", [pytest.param(layout, id=name) for name, layout in NAMED.items()]

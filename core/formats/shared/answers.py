@@ -38,6 +38,7 @@ DEPTH = 5  # objects within objects that are looked through for a label
 MAX_SEATS = 1000  # of a count of answers: beyond, they are a histogram and not people
 MAX_SOURCES = 2**16  # of `Votes`
 SEAT = "answer {}"
+PAIR = re.compile(r"\s*(?P<who>[^\W\d][^:=]{0,40}?)\s*(:|=)\s*(?P<said>[^:=]{1,80}?)\s*")
 COUNTED = re.compile(
     r"(?P<label>[^\d\W].*?)\s*([(\[]\s*(?P<one>\d{1,4})\s*[)\]]|[:=]\s*(?P<other>\d{1,4}))"
 )
@@ -201,8 +202,8 @@ def answers_of(
     cell = loaded(cell)
     if cell is None or cell == "":
         return
-    if kind == "by_source" and isinstance(cell, Mapping):
-        for source, said in cell.items():
+    if kind == "by_source" and isinstance(cell, Mapping | str):
+        for source, said in (who_said(cell) if isinstance(cell, str) else cell).items():
             if names.says_something(said):
                 yield (str(source), *_said(said, names))
     elif kind == "counts" and isinstance(cell, Mapping | str):
@@ -302,6 +303,15 @@ def parts_of(cell: Any) -> list[Any]:
     text = str(cell)
     between = next((one for one in ("|", ";", ",") if one in text), None)
     return [part.strip() for part in text.split(between)] if between else [text.strip()]
+
+
+def who_said(text: str) -> dict[str, str]:
+    """Return who said what in `anna: joy; bob: fear`; ValueError where a text is no such pairs."""
+    for between in ("\n", ";", "|", ","):
+        parts = [PAIR.fullmatch(part) for part in text.split(between) if part.strip()]
+        if None not in parts:
+            return {part["who"]: part["said"] for part in parts if part is not None}
+    raise ValueError("not who said what")
 
 
 def counts_in(text: str, delimiter: str | None) -> dict[str, int]:

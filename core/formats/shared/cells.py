@@ -20,7 +20,10 @@ NAME_KEYS = (
     *("label", "name", "displayname", "labelname", "classname", "value", "choice", "category"),
     *("class", "tag", "answer"),
 )
-ARRAY = re.compile(r"array\((\[.*\])(,\s*dtype=.*)?\)", re.DOTALL)  # as pandas writes NumPy's
+ARRAY = re.compile(  # as pandas writes what it holds
+    r"(?:array|(?:frozen)?set|list|tuple)\(([\[{].*[\]}])(,\s*dtype=.*)?\)", re.DOTALL
+)
+BRACKETED = re.compile(r"(\[[^\[\]]+\]\s*){2,}")  # [sea] [sun]
 TUPLE = re.compile(r"\(\s*['\"].*\)", re.DOTALL)
 NO_COMMA = re.compile(r"(?<=['\"])\s+(?=['\"])")  # ['sea' 'sun'], which Python reads as one name
 VECTOR = {"0", "1", "True", "False"}
@@ -50,6 +53,8 @@ def _names_in(cell: Any, delimiter: str | None) -> list[str]:
     if isinstance(cell, str):
         text = cell.strip()
         text = ARRAY.sub(r"\1", text)
+        if BRACKETED.fullmatch(text):
+            return [name.strip() for name in re.findall(r"\[([^\[\]]+)\]", text)]
         if text[:1] + text[-1:] in ("[]", "{}") or TUPLE.fullmatch(text):
             return _names_of(_listed(text))
         if delimiter == TAGS:

@@ -23,7 +23,7 @@ from core.formats.shared.answers import (
 from core.formats.shared.blocks import BLOCK_ROWS
 from core.formats.shared.cells import UNSURE, parse_flag, parse_marks
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.mapping import LABEL_PREFIXES, NESTED, ColumnMapping, plain_names
+from core.formats.shared.mapping import NESTED, SAID_PREFIXES, ColumnMapping, plain_names
 
 PROBABLE = 0.5  # a probability from here on is a yes
 SEPARATORS = " _.-:/|"
@@ -153,7 +153,7 @@ class _Folding:
             return mapping.label_names
         if mapping.row == "people":
             return tuple(dict.fromkeys(people_labels(mapping)))
-        return plain_names(mapping.labels, LABEL_PREFIXES)
+        return plain_names(mapping.labels, SAID_PREFIXES)
 
     def _items(self) -> pa.Table:
         """Return the first row of each item, without columns that say something of its views."""
@@ -216,7 +216,7 @@ class _Folding:
         flags = np.stack([self._marks(name) for name in self.mapping.labels], axis=1)
         if not (flags == 0).any():  # where nobody ever says no, nothing is a no
             flags[flags == NOT_ASKED] = 0
-        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+        names = plain_names(self.mapping.labels, SAID_PREFIXES)
         self.answers.add_marks(self.rows, list(self._who()), flags, names)
 
     def _marks(self, name: str) -> npt.NDArray[np.int8]:
@@ -292,7 +292,7 @@ class _Folding:
 
     def _counts(self) -> None:
         """A row is an item, a column says how many chose its label."""
-        names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+        names = plain_names(self.mapping.labels, SAID_PREFIXES)
         columns = [cells_of(self.table.column(name)) for name in self.mapping.labels]
         for i, cells in enumerate(zip(*columns, strict=True)):
             counts = dict(zip(names, map(_whole, cells), strict=True))
@@ -311,7 +311,7 @@ class _Folding:
         Nobody knows who they are: ten seats speak for them, or as many as the most that chose a
         label, and who says what changes by row.
         """
-        names, style = plain_names(self.mapping.labels, LABEL_PREFIXES), self.mapping.label_style
+        names, style = plain_names(self.mapping.labels, SAID_PREFIXES), self.mapping.label_style
         most = {"share": 1, "percent": 100}.get(style, MAX_SEATS)
         columns = np.stack([self._share(name, most) for name in self.mapping.labels], axis=1)
         seats, whole = SEATS, most

@@ -53,10 +53,8 @@ from core.formats.shared.mapping import (
     ColumnMapping,
     plain_names,
 )
-from core.formats.shared.people import (
-    find_alike_columns,
-    find_people,
-)
+from core.formats.shared.people import find_people
+from core.formats.shared.people_columns import find_alike_columns
 from core.formats.shared.profiles import (
     ID_NAMES,
     TRUTH_NAMES,

@@ -19,6 +19,9 @@ MAX_RATED = 10  # steps of a scale
 TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", "✔", "☑")
 CHECKED = {"checked", "selected"}
 BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
+ABOUT_LABELS = re.compile(
+    r"label_(ids?|names?|values?|final|gold|majority|source|type|confidence|count|text|index)"
+)
 ENDING = re.compile(r".+[ _.-](presence|present|label|flag)")
 YES_NO_UNSURE = {"yes", "no", "", *UNSURE}
 
@@ -27,6 +30,7 @@ def prefixed_labels(roles: Roles) -> bool:
     for prefix in LABEL_PREFIXES:
         named = [roles.free[name] for name in roles.prefixed(prefix)]
         named = [one for one in named if one.kind != "empty" or prefix != TURK]  # remarks
+        named = [one for one in named if not ABOUT_LABELS.fullmatch(one.key)]
         graded = len(named) > 1 and any(one.is_probability for one in named)
         graded = graded and all(one.is_share for one in named)
         columns = tuple(one.name for one in named if graded or _holds_flags(one))
@@ -95,8 +99,9 @@ def _is_ticked(roles: Roles, one: Profile) -> bool:
 
 def _holds_flags(one: Profile) -> bool:
     """Whether a column is meant to hold 0/1; a few wrong values shall be told, not hidden."""
-    flags = sum(parse_flag(value) is not None for value in one.values)
-    return one.kind in ("binary", "empty") or 2 * flags > len(one.values)
+    said = [value for value in one.values if str(value).strip()]
+    flags = sum(parse_flag(value) is not None for value in said)
+    return one.kind in ("binary", "empty") or 2 * flags > len(said)
 
 
 def yes_or_no_columns(roles: Roles) -> bool:

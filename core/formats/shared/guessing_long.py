@@ -9,7 +9,9 @@ from core.formats.shared.guessing_flags import allows_layout
 from core.formats.shared.people import ITEM, take_item
 from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles, delimiter_of
 
-VALUE_NAMES = ("value", "offered", "present", "candidate", "weight", "vote", "is_true")
+VALUE_NAMES = (
+    *("value", "label_value", "offered", "present", "candidate", "weight", "vote", "is_true"),
+)
 PROBABILITY_NAMES = ("confidence", "probability", "prob", "score")
 IGNORED = ("ignore",)
 PLACE = re.compile(
@@ -20,7 +22,10 @@ TRIPLES = "no header; no item and person come twice, which are taken"
 UNNAMED = re.compile(r"column\d+")
 MAX_LABELS = 50
 MARKS = ("_", "-", "/", ":", "|", "#", ".")  # between item and label in one name
-LONG_NAMES = ("label", "labels", "labelname", "label_name", "tag", "class", "class_name", "concept")
+LONG_NAMES = (
+    *("label", "labels", "labelname", "label_name", "label_id", "tag", "class", "class_name"),
+    *("concept",),
+)
 
 
 def find_triples(roles: Roles) -> None:
@@ -36,7 +41,8 @@ def find_triples(roles: Roles) -> None:
     *two, label = columns
     cells = [roles.cells(one.name) for one in columns]
     n, (n_first, n_second, n_labels) = len(cells[0]), [len(set(column)) for column in cells]
-    plain = all(one.kind in ("text", "number") and one.has_no_spaces for one in columns)
+    plain = all(one.kind in ("text", "number", "binary") for one in columns)
+    plain = plain and all(one.has_no_spaces for one in two)
     whole = all(one.kind == "text" or all(type(v) is int for v in one.values) for one in columns)
     few = 2 <= n_labels <= min(MAX_LABELS, n / 4, max(n_first, n_second) / 2)
     pairs = len(set(zip(*cells[:2], strict=True)))
@@ -49,8 +55,10 @@ def find_triples(roles: Roles) -> None:
     roles.take("id", [item.name], f"{item.name!r} has more names than {person.name!r}")
     roles.set("source", person.name)
     roles.free.pop(person.name, None)
-    roles.take("labels", [label.name], f"{label.name!r} has few names", layout="delimited")
-    roles.set("delimiter", *delimiter_of(label))
+    layout = "one_hot" if label.kind == "binary" else "delimited"
+    roles.take("labels", [label.name], f"{label.name!r} has few names", layout=layout)
+    if layout == "delimited":
+        roles.set("delimiter", *delimiter_of(label))
 
 
 def find_composite_ids(roles: Roles) -> None:

@@ -36,7 +36,7 @@ Numbers = npt.NDArray[np.float64]
 
 def probabilities_of_one(roles: Roles) -> bool:
     """Columns such as prob_sea, prob_sun: what one model says of each label."""
-    if roles.fields.get("row", "people") != "people" or not allows_layout(roles, "one_hot"):
+    if roles.fields.get("row") == "item" or not allows_layout(roles, "one_hot"):
         return False
     found: dict[str, list[str]] = {}
     for one in roles.free.values():
@@ -47,11 +47,14 @@ def probabilities_of_one(roles: Roles) -> bool:
             found.setdefault(match["before"] or match["behind"], []).append(one.name)
     for stem, names in found.items():
         is_any = any(roles.profiles[name].is_probability for name in names)
-        if len(names) > 1 and is_any and all(name.count(stem) == 1 for name in names):
+        is_plain = all(name.startswith(stem) or name.count(stem) == 1 for name in names)
+        if len(names) > 1 and is_any and is_plain:
             why = f"{len(names)} columns hold what one source gives each label ({stem})"
-            roles.set("row", "people", why)
-            about = {"layout": "one_hot", "label_style": "probability"}
-            roles.take("labels", names, why, sources=(stem,) * len(names), **about)
+            about: dict[str, Any] = {"layout": "one_hot", "label_style": "probability"}
+            if roles.fields.get("row") != "view":  # then nobody says which model
+                roles.set("row", "people", why)
+                about["sources"] = (stem,) * len(names)
+            roles.take("labels", names, why, **about)
             return True
     return False
 

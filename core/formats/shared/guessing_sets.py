@@ -8,9 +8,17 @@ import re
 from core.formats.shared.answers import loaded
 from core.formats.shared.cells import parse_names
 from core.formats.shared.guessing_flags import MAX_RATED, allows_layout
-from core.formats.shared.mapping import NO_LABEL
-from core.formats.shared.people import find_alike_columns, is_numbered, share_names
-from core.formats.shared.profiles import DERIVED, MAX_CLASSES, Kind, Profile, Roles, delimiter_of
+from core.formats.shared.mapping import LABEL_PREFIXES, NO_LABEL
+from core.formats.shared.people_columns import find_alike_columns, is_numbered, share_names
+from core.formats.shared.profiles import (
+    DERIVED,
+    MAX_CLASSES,
+    RIVALS,
+    Kind,
+    Profile,
+    Roles,
+    delimiter_of,
+)
 
 SET_NAMES = (
     *("candidate_labels", "candidates", "partial_labels", "labels", "label", "tags", "classes"),
@@ -31,6 +39,8 @@ ENDS_IN_NAMES = re.compile(
 ENDS_IN_RATINGS = re.compile(
     r".*[ _.:-](ratings?|answers?|responses?|votes?|judge?ments?|verdicts?)"
 )
+CERTAIN_NAMES = SET_NAMES[:5]
+SEVERAL = 0.1  # of the cells of a column of sets, at least
 MAX_TWICE = 0.2  # of the cells that name a label twice
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
@@ -96,7 +106,9 @@ def varying_names(roles: Roles) -> bool:
         return False
     texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
     texts = [one for one in texts if not one.is_wordy and not one.is_outcome and not one.is_truth]
+    texts = [one for one in texts if not _is_about_people(roles, one)]
     few = [one for one in texts if len(set(map(str, one.values))) <= max(10, len(one.values) / 5)]
+    few = few or [one for one in texts if _is_few_names(one)]
     numbers = [one for one in roles.free.values() if one.holds_class_numbers]
     rated = [one for one in numbers if len(set(one.values)) <= MAX_RATED]
     for kind, columns in (("names", few), ("numbers", rated)):
@@ -105,6 +117,12 @@ def varying_names(roles: Roles) -> bool:
             why = f"only {found[0].name!r} holds a few {kind} that differ between views"
             return _take_set(roles, found[0], why)
     return False
+
+
+def _is_about_people(roles: Roles, one: Profile) -> bool:
+    """Whether nobody who views items ever has another value: their country, not their answer."""
+    source = roles.fields.get("source")
+    return source is not None and not roles.differs_between(source, one)
 
 
 def class_numbers(roles: Roles) -> bool:
@@ -128,7 +146,7 @@ def unnamed_set(roles: Roles) -> bool:
         if one.kind in ("text", "names", "number") and not one.distinct and not one.is_picture:
             delimiter, _ = delimiter_of(one)
             names = {name for value in one.values for name in str(value).split(delimiter)}
-            if len(names) < max(3, len(one.values)):
+            if 1 < len(names) < max(3, len(one.values)):
                 return _take_set(roles, one, f"no header; values of {one.name!r} repeat")
     return False
 
@@ -137,6 +155,7 @@ def list_of_names(roles: Roles) -> bool:
     free = [one for one in roles.free.values() if not one.is_outcome]
     found = [one for one in free if one.kind == "names" and any(one.values)]
     found += [one for one in free if _lists_objects(one) and _lists_few_names(one)]
+    found = found or [one for one in free if _are_ticks(one)]
     if len(found) > 1:
         found = [one for one in found if _repeats_names(one)]
     return len(found) == 1 and _take_set(roles, found[0], "the only column with lists of names")
@@ -148,6 +167,13 @@ def _lists_objects(one: Profile) -> bool:
     return len(parts) == len(one.values) and any(
         isinstance(p, dict) for part in parts for p in part
     )
+
+
+def _are_ticks(one: Profile) -> bool:
+    """Whether cells are objects that say true or false of several names."""
+    ticks = [cell for cell in one.values if isinstance(cell, dict) and len(cell) > 1]
+    said = [value for cell in ticks for value in cell.values() if value is not None]
+    return 0 < len(ticks) == len(one.values) and all(type(value) is bool for value in said)
 
 
 def _repeats_names(one: Profile) -> bool:
@@ -162,6 +188,8 @@ def set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
     free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
     for one in free:
+        if roles.is_constant(one.name):
+            continue
         is_object = one.kind == "other" and all(isinstance(value, dict) for value in one.values)
         if one.kind != "text" and not is_object:
             continue
@@ -172,8 +200,10 @@ def set_like_text(roles: Roles) -> bool:
         for delimiter in ("|", ";", "#"):
             split = [set(str(value).split(delimiter)) - {""} for value in one.values]
             several = sum(len(names) > 1 for names in split)
-            if several >= 0.3 * len(split) and len(set().union(*split)) < len(split) / 2:
-                if find_alike_columns(roles):
+            known = set().union(*split)
+            is_short = max(map(len, known), default=0) <= MAX_NAME
+            if several >= 0.3 * len(split) and len(known) < len(split) / 2 and is_short:
+                if find_alike_columns(roles, one):
                     return True
                 return _take_set(roles, one, f"few names joined by {delimiter!r} fill {one.name!r}")
     return False
@@ -220,11 +250,43 @@ def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     beside = _more_of_a_view if roles.fields.get("row") == "view" else _first_beside_second
     more = beside(roles, one, delimiter)
     reason += "".join(f"; {name!r} holds the same names" for name in more)
+    rivals = [name for name in _rivals(roles, one) if name not in more]
+    reason += RIVALS * bool(rivals) + ", ".join(map(repr, rivals))
     roles.take("labels", [one.name, *more], reason, layout="delimited")
     roles.set("delimiter", delimiter, why)
     if roles.open("no_label"):
         roles.set("no_label", _no_label_words(one, delimiter))
     return True
+
+
+def _rivals(roles: Roles, one: Profile) -> list[str]:
+    """Return other columns that may as well hold the labels of an item.
+
+    They have several names in a cell; and are called categories, tags or the like as this one is,
+    or this one is not. Or all are called `label_topic`, `label_tone`.
+    """
+    others = [other for other in roles.free.values() if other is not one and not other.is_truth]
+    others = [other for other in others if not (other.is_outcome or other.is_picture)]
+    others = [other for other in others if other.kind in ("text", "names", "other")]
+    few = [other for other in others if _is_few_names(other)]
+    if one.name.startswith(LABEL_PREFIXES):
+        return [other.name for other in few if other.name.startswith(LABEL_PREFIXES)]
+    if one.key in CERTAIN_NAMES or roles.fields.get("row", "item") != "item":
+        return []
+    is_called = one.key in SET_NAMES or ENDS_IN_NAMES.fullmatch(one.key)
+    may_be = [other for other in few if not is_called or _is_called_set(other)]
+    return [other.name for other in may_be if _lists_several(other)]
+
+
+def _is_called_set(one: Profile) -> bool:
+    return one.key in (*SET_NAMES, *OTHER_SET_NAMES) or bool(ENDS_IN_NAMES.fullmatch(one.key))
+
+
+def _lists_several(one: Profile) -> bool:
+    """Whether some cells hold several names."""
+    delimiter, _ = delimiter_of(one)
+    several = sum(len(parse_names(value, delimiter)) > 1 for value in one.values)
+    return several >= SEVERAL * len(one.values)
 
 
 def _more_of_a_view(roles: Roles, one: Profile, delimiter: str | None) -> list[str]:
@@ -260,6 +322,7 @@ def _columns_that_repeat(roles: Roles) -> list[Profile]:
     texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
     texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_wordy)]
     texts = [one for one in texts if not (one.is_never_feature or one.is_picture)]
+    texts = [one for one in texts if not _is_about_people(roles, one)]
     return [one for one in texts if not one.holds_marks and _is_few_names(one)]
 
 

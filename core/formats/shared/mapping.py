@@ -25,6 +25,7 @@ LABEL_PREFIXES = (
     *("label_", "candidate_", "label:", "labels_", "Answer."),
     *("soft_label.", "soft_label_", "soft_labels."),
 )
+SAID_PREFIXES = (*LABEL_PREFIXES, "p_", "prob_", "proba_", "pred_", "score_")  # by somebody
 NESTED = re.compile(r"(annotations|answers|votes|predictions|ratings)\.", re.IGNORECASE)
 TRUTH_PREFIXES = ("truth_", "true_")
 FEATURE_PREFIX = "feature_"

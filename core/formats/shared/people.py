@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from core.formats.shared.cells import parse_names
-from core.formats.shared.people_cells import PERSON, WHO, find_answers, find_counts
-from core.formats.shared.people_grids import GENERIC, NUMBERED_PERSON, WORDS, best_grid, grid
+from core.formats.shared.people_cells import WHO, find_answers, find_counts
+from core.formats.shared.people_columns import OWNED, find_columns, own_columns
+from core.formats.shared.people_grids import GENERIC
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
 RATER = re.compile(
@@ -22,23 +22,18 @@ RATER = re.compile(
     r"|performer|assignee|rad_id)",
     re.IGNORECASE,
 )
-ORDINAL_PERSON = re.compile(
-    rf"(first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th)[ _.-]({WHO})", re.IGNORECASE
-)
-NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
-OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
 ITEM = re.compile(
     r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example|observation"
     r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data"
-    r"|subject|hit)[ _]?(id|ids|nr|no|number|name|key|idx)?",
+    r"|subject|hit)[ _-]?(id|ids|nr|no|number|name|key|idx)?",
     re.IGNORECASE,
 )
 ENDS_IN_ITEM = re.compile(
-    r".+[ _.-](file|file[ _]?name|path|clip|image|picture|video|audio|track|utterance)"
+    r"(.+[ _.-])?(file|file[ _]?name|path|clip|image|picture|video|audio|track|song|utterance"
+    r"|patient|case|page|url|article|product)"
 )
-UNNAMED = re.compile(r"column\d+")  # of a table without a header
-MAX_SAMPLE = 200
-ALIKE = "columns that share a few names"
+ANSWERED = re.compile(r"(output:|answer\.|golden:)")  # what a person said of an item
+LISTED = (",", ";", "|")  # between people in one cell
 
 
 def find_people(roles: Roles) -> None:
@@ -48,15 +43,12 @@ def find_people(roles: Roles) -> None:
         return
     if row in (None, "view") and _find_views(roles, stated=row == "view"):
         return
-    if roles.open("labels") and row in (None, "people") and _find_columns(roles, row == "people"):
+    if roles.open("labels") and row in (None, "people") and find_columns(roles, row == "people"):
         return
     if row == "people" and not roles.open("labels") and roles.open("sources"):
-        _own_columns(roles)
+        own_columns(roles)
     if row in (None, "item") and roles.open("labels") and not find_counts(roles):
         find_answers(roles)
-
-
-# --------------------------------------------------------------------------------- rows of views
 
 
 def _find_views(roles: Roles, stated: bool) -> bool:
@@ -115,7 +107,15 @@ def take_item(roles: Roles, item: Profile, reason: str) -> None:
 
 def _may_name_people(one: Profile) -> bool:
     """Whether cells may be names, not texts."""
-    return not one.is_wordy and (_is_certain(one) or one.has_no_spaces)
+    if one.is_wordy or not (_is_certain(one) or one.has_no_spaces):
+        return False
+    cells = {value for value in one.values if isinstance(value, str)}
+    delimiter, _ = delimiter_of(one)
+    if delimiter is None and cells:
+        return False
+    lists = [cell for cell in cells if delimiter in LISTED and delimiter in cell]
+    names = {name for cell in cells for name in cell.split(delimiter)}
+    return not lists or len(names) >= len(cells)
 
 
 def _are_few(who: Sequence[Any]) -> bool:
@@ -173,6 +173,7 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
         stated = roles.column_of("id")
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
     free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
+    free = [one for one in free if not ANSWERED.match(one.key)]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]
     called += [one for one in free if ENDS_IN_ITEM.fullmatch(one.key) and one not in called]
     short = [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome]
@@ -189,7 +190,7 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
 
 
 def _repeats(items: Sequence[Any], who: Sequence[Any] | None) -> bool:
-    known = [item for item in items if item is not None]
+    known = [item for item in items if item not in (None, "")]
     n_items = len(set(known))
     if len(known) < 0.95 * len(items) or n_items < 2 or n_items == len(known):
         return False
@@ -198,189 +199,3 @@ def _repeats(items: Sequence[Any], who: Sequence[Any] | None) -> bool:
     pairs = Counter(zip(items, who, strict=True))
     several = len(pairs) - len({item for item, _ in pairs})
     return several > 0 and len(set(who)) > 1 and n_items > len(known) ** 0.5 / 4
-
-
-# ---------------------------------------------------------------------------- columns of people
-
-
-def _find_columns(roles: Roles, stated: bool) -> bool:
-    """A column per person and label, or one per person."""
-    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
-    if _find_class_numbers(roles, free):
-        return True
-    flags = [one for one in free if one.holds_marks or one.is_probability]
-    found = grid([one.name for one in flags], stated)
-    if found and any(one.kind != "empty" for one in flags if one.name in found):
-        style = _style([one for one in flags if one.name in found])
-        sources = tuple(found[name] for name in found)
-        _take_columns(roles, tuple(found), sources, "a column per person and label", "one_hot")
-        roles.set("label_style", style)
-        return True
-    owners = {one.name: who for one in free if (who := _owner(one.name)) is not None}
-    if not stated:  # 0/1 in `label_sea` are no names
-        named = {one.name for one in free if one.kind in ("text", "names")}
-        owners = {k: who for k, who in owners.items() if k in named or PERSON.fullmatch(who)}
-    kept = _one_field(roles, owners)
-    if len(kept) < len(owners) and roles.named(["annotations"]) is not None:
-        return False  # which say it all
-    is_taken = _take_sets(roles, kept, "a column per person")
-    if is_taken:  # what else people say of an item is shown
-        roles.set_aside(owners.keys() - kept.keys())
-    return is_taken
-
-
-def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
-    """Keep the first field of names where people are objects: `rater1.emotion`, `rater1.pitch`."""
-    parts = {name: name.partition(".") for name in owners}
-    fields = Counter(field for who, _, field in parts.values() if field and PERSON.fullmatch(who))
-    if len(fields) < 2 or fields.total() < len(owners):
-        return owners
-    texts = [parts[name][2] for name in owners if roles.free[name].kind in ("text", "names")]
-    field = next(iter(texts or fields))
-    return {name: who for name, (who, _, own) in parts.items() if own == field}
-
-
-def _find_class_numbers(roles: Roles, free: Sequence[Profile]) -> bool:
-    """A column per person or rule with the number of a class, else nothing or -1."""
-    numbers = [one for one in free if one.holds_class_numbers]
-    called = (PERSON.fullmatch, NUMBERED_PERSON.fullmatch)
-    people = [one for one in numbers if any(is_called(one.key) for is_called in called)]
-    people = [one for one in people if "." not in one.key]  # one of several fields
-    given = [one for one in roles.profiles.values() if not one.is_outcome]
-    if len(numbers) == len(given) and all(UNNAMED.fullmatch(one.key) for one in numbers):
-        people = numbers
-    values = {value for one in people for value in one.values}
-    silent = sum(-1 in one.values or None in roles.cells(one.name) for one in people)
-    if len(people) < 3 or len(values) < 3 or 2 * silent < len(people):
-        return False
-    names = tuple(one.name for one in people)
-    why = "a column of class numbers per person, nothing or -1 where it said nothing"
-    _take_columns(roles, names, names, why, "delimited")
-    roles.set("not_asked", ("-1", "-1.0"))
-    roles.set("delimiter", None)
-    return True
-
-
-def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
-    columns = [
-        roles.free[name] for name in owners if roles.free[name].kind not in ("empty", "other")
-    ]
-    if len({owners[one.name] for one in columns}) < 2:
-        return False
-    values = [value for one in columns for value in one.values]
-    delimiter, reason = delimiter_of(Profile("", columns[0].kind, values))
-    if not share_names(columns, delimiter):
-        return False
-    names = tuple(one.name for one in columns)
-    if all(owners[name].isdecimal() for name in names) and _are_places(roles, names):
-        roles.set("row", "item")
-        about = f"{len(names)} columns hold one label each, never the same twice"
-        roles.take("labels", names, about, layout="delimited")
-        roles.set("delimiter", delimiter, reason)
-        return True
-    sources = tuple(owners[name] for name in names)
-    _take_columns(roles, names, sources, why, "delimited")
-    roles.set("delimiter", delimiter, reason)
-    return True
-
-
-def _are_places(roles: Roles, names: Sequence[str]) -> bool:
-    """Whether columns are places of a list: people would agree now and then."""
-    rows = zip(*(roles.cells(name) for name in names), strict=True)
-    filled = [[cell for cell in row if cell not in (None, "")] for row in rows]
-    return not any(len(set(row)) < len(row) for row in filled)
-
-
-def _take_columns(
-    roles: Roles, columns: tuple[str, ...], sources: tuple[str, ...], why: str, layout: str
-) -> None:
-    shown = ", ".join(list(dict.fromkeys(sources))[:6])
-    roles.set("row", "people", f"{why}: {len(set(sources))} sources ({shown})")
-    roles.take("labels", columns, f"{len(columns)} columns: {why}", layout=layout)
-    roles.set("sources", sources)
-
-
-def find_alike_columns(roles: Roles) -> bool:
-    """Columns of texts that share few names: where nothing else says what the labels are."""
-    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
-    texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_picture)]
-    texts = [one for one in texts if not one.is_never_feature]  # dates
-    for first in texts:
-        delimiter, _ = delimiter_of(first)
-        alike = [one for one in texts if one is first or share_names([first, one], delimiter)]
-        if len(alike) > 1 and roles.fields.get("row") in (None, "people"):
-            owners = {one.name: _owner(one.name) or one.name for one in alike}
-            return _take_sets(roles, owners, ALIKE)
-    return False
-
-
-def _own_columns(roles: Roles) -> None:
-    """Name the sources of columns that the caller states."""
-    columns = tuple(roles.fields["labels"])
-    found = best_grid(columns, 0) or best_grid(columns, 1)
-    sets = [roles.profiles[name] for name in columns if name in roles.profiles]
-    if (
-        found
-        and len(found) == len(columns)
-        and all(one.kind in ("binary", "empty") for one in sets)
-    ):
-        roles.set("layout", "one_hot")
-        roles.set("sources", tuple(found[name] for name in columns))
-    else:
-        roles.set("layout", "delimited")
-        roles.set("sources", tuple(_owner(name) or name for name in columns))
-        values = [value for one in sets for value in one.values]
-        roles.set("delimiter", *delimiter_of(Profile("", sets[0].kind if sets else "text", values)))
-
-
-def is_numbered(name: str) -> bool:
-    """Whether a column is one of label1, label2."""
-    return NUMBERED.fullmatch(name.replace("_", "")) is not None
-
-
-def _owner(name: str) -> str | None:
-    """Return whose column this is: `annotator_1`, `model_a`, `labels_anna`, `rater2_labels`."""
-    if NUMBERED_PERSON.fullmatch(name.strip()) or ORDINAL_PERSON.fullmatch(name.strip()):
-        return name
-    if NUMBERED.fullmatch(name.strip()):
-        return name.strip().lstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    owned = OWNED.fullmatch(name.strip())
-    if owned is None:
-        return None
-    who = owned["who"] or owned["named"]
-    return who if owned["named"] or PERSON.fullmatch(who) else None
-
-
-def share_names(columns: Sequence[Profile], delimiter: str | None) -> bool:
-    """Whether columns hold names out of one small vocabulary."""
-    each = [_names_in(one, delimiter) for one in columns]
-    n_cells = sum(len(one.values) for one in columns)
-    known = Counter(name for names in each for name in names)
-    if not all(each) or len(known) > max(10, n_cells / 3) or max(map(len, known)) > 60:
-        return False
-    most = max(each, key=len)
-    return all(
-        len(names & (most | _others(each, i))) >= 0.3 * len(names) for i, names in enumerate(each)
-    )
-
-
-def _others(each: Sequence[set[str]], i: int) -> set[str]:
-    return set().union(*(names for k, names in enumerate(each) if k != i))
-
-
-def _names_in(one: Profile, delimiter: str | None) -> set[str]:
-    found: set[str] = set()
-    for value in one.values[:MAX_SAMPLE]:
-        try:
-            found.update(parse_names(value, delimiter))
-        except ValueError:
-            return set()
-    return found
-
-
-def _style(columns: Iterable[Profile]) -> str:
-    columns = list(columns)
-    if any(one.is_probability for one in columns):
-        return "probability"
-    values = {value for one in columns for value in one.values}
-    return "-1/1" if -1 in values and 0 not in values else "0/1"

@@ -22,6 +22,7 @@ from core.formats.shared.answers import (
     loaded,
     one_by_one,
     parts_of,
+    who_said,
 )
 from core.formats.shared.cells import parse_names
 from core.formats.shared.mapping import LABEL_PREFIXES
@@ -30,7 +31,8 @@ from core.formats.shared.profiles import Profile, Roles, delimiter_of
 WHO = (
     r"annotators?|annot|anno|ann|raters?|coders?|judges?|workers?|experts?|reviewers?|labell?ers?"
     r"|assessors?|evaluators?|participants?|respondents?|turkers?|graders?|readers?|users?|persons?"
-    r"|voters?|contributors?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
+    r"|voters?|observers?|amateurs?|ann?ota(tors?|dor(es)?|teurs?|tor[ei])|bewerter(in)?|codierer"
+    r"|contributors?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
     r"|models?|llms?|classifiers?|clf|lf|rules?|gpt|claude|llama|gemini|mistral|bert|roberta|sources?"
 )
 PERSON = re.compile(rf"({WHO})([ _.:-]?(\d[\w.-]*|[a-z]|[a-z]?\d+|[\w]+))?", re.IGNORECASE)
@@ -57,7 +59,7 @@ ANSWER_NAMES = (
         "all_labels",
     ),
 )
-PLURAL = re.compile(rf"({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
+PLURAL = re.compile(rf"(anon_)?({WHO})([ _]?(id|name)s?)?|(id|name)s?_of_({WHO})", re.IGNORECASE)
 PLAIN_SETS = (
     "categories",
     "genres",
@@ -78,6 +80,7 @@ TOTAL = re.compile(
 )
 NEARLY_ALL = 0.95  # of the rows
 MAX_COUNTED = 200  # labels with a column of counts
+MAX_STEPS = 10  # of a scale, or classes, that lists of numbers tell
 MAX_SAMPLE = 200
 
 
@@ -190,19 +193,22 @@ def _shape(one: Profile, is_named: bool) -> str | None:
     if all(isinstance(cell, dict) for cell in cells):
         return _object_shape(cells, is_named)
     if all(isinstance(cell, str) for cell in cells):
-        return "counts" if _count_in_texts(one, cells) else None
+        counts = _count_in_texts(one, cells)
+        return "counts" if counts else "by_source" if _say_who_said(cells) else None
     if not all(isinstance(cell, list) for cell in cells) or not any(cells):
         return None
     parts = [part for cell in cells for part in cell if part is not None]
     if parts and all(isinstance(part, dict) for part in parts):
         if not any(key_among(part, _SURELY_SOURCES) for part in parts) and _are_sets(cells):
             return None  # labels as objects, with their names
-        return "objects" if all(label_in(part) is not None for part in parts) else None
+        said = [label_in(part) for part in parts]
+        are_weights = any(isinstance(one, float) and one % 1 for one in said)
+        return None if None in said or are_weights else "objects"
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
         is_plain = {type(name) for name in flat} in (set(), {str}, {int})  # no [0, 3, "sea"]
         return "lists" if is_plain and (is_named or _agree(cells)) else None
-    if is_named and _are_class_numbers(one):
+    if is_named and (_are_class_numbers(one) or _are_votes(one, cells)):
         return "lists"
     if parts and all(isinstance(part, str | int) for part in parts) and one.kind != "numbers":
         again = sum(len(set(cell)) < len(cell) for cell in cells)
@@ -221,6 +227,25 @@ def _count_in_texts(one: Profile, cells: Sequence[str]) -> bool:
     known = {name for each in counts for name in each}
     most = max((n for each in counts for n in each.values()), default=0)
     return 1 < most <= MAX_COUNTED and len(known) <= max(10, len(cells) / 3)
+
+
+def _say_who_said(cells: Sequence[str]) -> bool:
+    """Whether texts are pairs such as `anna: joy; bob: joy`; parts of a thing share no names."""
+    try:
+        each = [who_said(cell) for cell in cells]
+    except ValueError:
+        return False
+    said: dict[str, set[str]] = {}
+    for cell in each:
+        for who, label in cell.items():
+            said.setdefault(who, set()).add(label)
+    names = set().union(*said.values())
+    few = (
+        1 < len(said) <= len(cells) / 2
+        and max(map(len, each)) > 1
+        and len(names) <= max(10, len(cells) / 3)
+    )
+    return few and sum(map(len, said.values())) > len(names)
 
 
 def _agree(cells: Sequence[Any]) -> bool:
@@ -256,6 +281,16 @@ def _are_class_numbers(one: Profile) -> bool:
     return -1 in parts and len(parts) > 2 and all(type(part) is int for part in parts)
 
 
+def _are_votes(one: Profile, cells: Sequence[Any]) -> bool:
+    """Whether lists of one length hold a class number per source: `[0, 1, 1]`.
+
+    Called labels they may say of every label whether it is there.
+    """
+    parts = {part for cell in cells for part in cell}
+    are_classes = all(type(part) is int and 0 <= part <= MAX_STEPS for part in parts)
+    return one.kind == "numbers" and are_classes and one.last_key not in ("labels", "label")
+
+
 def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None:
     values = [value for cell in cells for value in cell.values() if value is not None]
     keys = {str(key) for cell in cells for key in cell}
@@ -263,7 +298,8 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
     if not values or not (is_named or are_people):
         return None
     if key_among(dict.fromkeys(keys), LABEL_KEYS) is not None and _are_objects(cells):
-        return "objects"
+        said = [label_in(one) for cell in cells for one in one_by_one(cell)]
+        return None if any(isinstance(one, float) and one % 1 for one in said) else "objects"
     if all(type(value) in (int, float) for value in values) and not are_people:
         whole = all(0 <= value < inf and value == int(value) for value in values if value == value)
         return "counts" if whole and max(values) > 1 else None

@@ -31,7 +31,8 @@ def grid(columns: Sequence[str], stated: bool) -> dict[str, str]:
         return {name: inner[rest] for name, rest in nested.items() if rest in inner}
     for side in (0, 1):
         found = best_grid(columns, side)
-        people = [who for who in dict.fromkeys(found.values()) if PERSON.fullmatch(who)]
+        called = (PERSON.fullmatch, NUMBERED_PERSON.fullmatch)
+        people = [who for who in dict.fromkeys(found.values()) if any(like(who) for like in called)]
         if len(people) > 1 and len(people) >= 0.8 * len(set(found.values())):
             return found
     return best_grid(columns, 0) if stated else {}

@@ -16,18 +16,15 @@ from core.formats.shared.cells import TAGS, parse_marks, parse_number, parse_num
 from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, ColumnMapping
 
 STATED = "stated by the caller"  # why a role is what it is
+RIVALS = "; labels may also be in "  # how reasons end that are asked about
 SAMPLE_ROWS = 1000
 MAX_CLASSES = 200  # whole numbers beyond count or measure something
 SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million numbers
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
 DELIMITERS = ("\n", "|", ";", "#", ",", "/", "+", "&", " ")
-IN_NAMES = (
-    "/",
-    "+",
-    "&",
-    " ",
-)  # also inside a name: then they are between names where few come again
+IN_NAMES = ("#", "/", "+", "&", " ")  # also inside a name: then few names come again
+TOGETHER = 4  # times in the mean that cells come again whose names stand with no others
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 TRUTH_NAMES = (
     *("truth", "true_labels", "truth_labels", "true_label", "ground_truth", "gold", "gold_label"),
@@ -45,6 +42,7 @@ COUNT_OF_PEOPLE = re.compile(r"(.*[ _])?(annotator|rater|worker|vote)s?[ _]?coun
 DERIVED = re.compile(
     r"((n|num|number|count)[ _]?(of)?[ _]?)?(annotators?|annotations?|raters?|votes?|workers?)"
     r"([ _]?count)?|(soft|hard|majority|consensus|old|final|aggregated)[ _]?labels?.*"
+    r"|(consensus|majority|adjudicated|aggregated)([ _].+)?"
     r"|label[ _]?(dist|count|counter|counts|distribution).*|(agreement|entropy|kappa|trust).*"
     r"|.*[ _:](agreement|entropy|trust|lead_time|confidence|judgments)|lead_time|split|fold"
     r"|labels?|class|target|correct.*",
@@ -159,6 +157,8 @@ class Profile:
             return True
         if len(self.values) < 20 or not all(isinstance(one, int) for one in self.values):
             return False
+        if self.key.endswith("id") and self.distinct:  # pmid, appid
+            return True
         steps = np.diff(np.array(self.values[:100], dtype=np.float64))
         return self.values[0] in (0, 1) and bool((steps == 1).all())  # the number of the row
 
@@ -341,14 +341,26 @@ def delimiter_of(one: Profile) -> tuple[str | None, str]:
         return TAGS, "cells are names between < and >"
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
-        if several and (delimiter not in IN_NAMES or _splits_into_few(texts, delimiter)):
+        is_inside = delimiter in IN_NAMES and not _splits_into_few(texts, delimiter)
+        if several and not is_inside and not _always_together(texts, delimiter):
             return delimiter, f"{several} of the first {len(texts)} cells contain {delimiter!r}"
     return "|", "no delimiter was seen; '|' is assumed"
 
 
 def _splits_into_few(texts: Sequence[str], delimiter: str) -> bool:
-    names = {name.strip() for text in texts for name in text.split(delimiter)}
-    return len(names) < len(set(texts))
+    """Whether there are fewer names than cells, and a space would not make fewer still: c# sql."""
+    names, words = (
+        {name.strip() for text in texts for name in text.split(mark)} for mark in (delimiter, " ")
+    )
+    return len(names) < len(set(texts)) and len(names) <= len(words)
+
+
+def _always_together(texts: Sequence[str], delimiter: str) -> bool:
+    """Whether parts of a cell stand in no other, again and again: one name, `threats, plans`."""
+    known = set(texts)
+    parts = [{part.strip() for part in text.split(delimiter)} for text in known]
+    alone = sum(map(len, parts)) == len(set().union(*parts))
+    return alone and len(texts) >= TOGETHER * len(known)
 
 
 def _is_listed(text: str) -> bool:

@@ -10,16 +10,18 @@ from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
 from core.formats.shared.guessing_pairs import PAIRS
 from core.formats.shared.guessing_sets import REPEATS
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
-from core.formats.shared.people import ALIKE, rater_named_in
+from core.formats.shared.people import rater_named_in
+from core.formats.shared.people_columns import ALIKE, STANCES
 from core.formats.shared.people_grids import ambiguous_grid
-from core.formats.shared.profiles import STATED
+from core.formats.shared.profiles import RIVALS, STATED
 
 if TYPE_CHECKING:
     import pandas as pd
 
+AGAIN = 1.5  # rows of an item, in the mean, that is named by nothing but its text or picture
 NUMBER_OF_ITEM = re.compile(
     r"_?(item|task|unit|comment|tweet|post|text|doc|document|sentence|question|example|sample|image"
-    r"|img|picture|file|clip|record|instance|subject|hit)[ _]?(id|nr|no|number|key|idx)",
+    r"|img|picture|file|clip|record|instance|subject|hit)[ _-]?(id|nr|no|number|key|idx)",
     re.IGNORECASE,
 )
 
@@ -45,6 +47,11 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
     if mapping.reasons.get("labels", "").startswith(REPEATS):
         rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
         findings.add(rule, "If it is another, say so (--labels COLUMN, Candidate labels on Data).")
+    _ask_about_rivals(mapping, findings)
+    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(STANCES):
+        rule = "what does -1 say? It is taken for somebody who was not asked"
+        fix = "If it is an answer as 0 and 1 are, state not_asked=[] in the mapping (--mapping)."
+        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.reasons.get("labels", "").startswith(PAIRS):
@@ -53,12 +60,16 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         findings.add(rule, fix)
     if mapping.layout == "one_hot":
         _ask_who(mapping, findings)
-    if mapping.layout in ("one_hot", "delimited"):
+    if mapping.layout != "answers":
         _ask_whose(mapping, findings)
-    if not mapping.header and mapping.id is None and mapping.display:
-        rule = "what is one row? There is no header, and no column has another id in every row"
-        fix = "If a row is one person's view of an item, say so (--row view --source column2)."
-        findings.add(rule, fix)
+
+
+def _ask_about_rivals(mapping: ColumnMapping, findings: Findings) -> None:
+    _, _, rivals = mapping.reasons.get("labels", "").partition(RIVALS)
+    if rivals:
+        rule = f"which column holds the labels? {mapping.labels[0]!r} is taken"
+        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
+        findings.add(rule, fix, value=f"may also be {rivals}")
 
 
 def _ask_about_alike(mapping: ColumnMapping, findings: Findings) -> None:
@@ -104,20 +115,33 @@ def _ask_whose(mapping: ColumnMapping, findings: Findings) -> None:
 def ask_about_repeats(
     mapping: ColumnMapping, display: "pd.DataFrame | None", findings: Findings
 ) -> None:
-    """Ask where a column that is called an item's number has one several times, with one text."""
+    """Ask where rows without an id may be views of items: one number, text or picture again."""
     is_asked = mapping.row == "item" and mapping.reasons.get("row") != STATED
     if not is_asked or mapping.id is not None or display is None or is_folded(mapping):
         return
-    for name in filter(NUMBER_OF_ITEM.fullmatch, map(str.strip, map(str, display.columns))):
-        if name not in display or not 1 < display[name].astype(str).nunique() < len(display):
-            continue
-        text = (
-            None
-            if mapping.text is None
-            else display[mapping.text].astype(str).groupby(display[name]).nunique()
-        )
-        if text is None or text.max() == 1:
+    texts = None if mapping.text is None else display[mapping.text].astype(str)
+    if not mapping.header and (texts is None or texts.duplicated().any()):
+        rule = "what is one row? There is no header, and no column has another id in every row"
+        fix = "If a row is one person's view of an item, say so (--row view --source column2)."
+        findings.add(rule, fix)
+        return
+    for name in map(str, display.columns):
+        if _names_items_again(name, mapping, display, texts):
             rule = f"what is one row? {name!r} has the same in several rows: a row is an item"
             fix = "If a row is one person's view of an item, say so (--row view), and that this "
             findings.add(rule, fix + f"column names the item (id={name!r} in a mapping).")
             return
+
+
+def _names_items_again(
+    name: str, mapping: ColumnMapping, display: "pd.DataFrame", texts: "pd.Series[str] | None"
+) -> bool:
+    cells = display[name].astype(str)
+    n_items = cells.nunique()
+    if not 1 < n_items < len(display):
+        return False
+    if name in (mapping.text, mapping.image):
+        return bool(len(display) >= AGAIN * n_items)
+    if NUMBER_OF_ITEM.fullmatch(name.strip()):
+        return texts is None or bool(texts.groupby(cells).nunique().max() == 1)
+    return len(display.columns) == 1 and not mapping.features  # nothing else tells rows apart

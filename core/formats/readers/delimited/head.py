@@ -45,7 +45,8 @@ def _speaks(cell: str, below: Sequence[str]) -> str:
     if _share_of_numbers(below) >= MOSTLY:
         return "cell" if _is_number(cell) else "name" if cell else ""
     if sum(bool(FILE.fullmatch(one)) for one in below) >= MOSTLY * len(below):
-        return "cell" if FILE.fullmatch(cell) else "name"
+        endings = {one.rpartition(".")[2] for one in below}  # Input.song names no file
+        return "cell" if cell.rpartition(".")[2] in endings else "name"
     return "cell" if cell and (cell in below or _lists_names_of(cell, below)) else ""
 
 

@@ -1,0 +1,199 @@
+"""Public tables that were once read wrongly, made small: crowds, catalogues, models, tasks."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from layouts import LABELS, Layout, N, crowd, table
+from wild_layouts import text, views
+
+Rows = list[list[Any]]
+TAGS = ("file-upload", "c#", "image-processing", "php", "r")
+
+
+def songs_and_workers(rng: random.Random) -> Layout:
+    """Music genres by Mechanical Turk: names of columns with a dot, files with another ending."""
+    rows: Rows = [["WorkerID", "Input.song", "Answer.pred_label"]]
+    for i in crowd(single=True):
+        rows += [[f"A{who}X9", f"{i.id}.0042.wav", said[0]] for who, said in i.answers.items()]
+    return Layout("mturk_answers.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def workers_before_items(rng: random.Random) -> Layout:
+    """Textual entailment without a header: worker, question, 0 or 1."""
+    rows: Rows = [
+        [int(who[1:]), k + 10, int("joy" in said)]
+        for k, i in enumerate(crowd())
+        for who, said in i.answers.items()
+    ]
+    return Layout("rte.csv", table(rows), N, 1, 4, has_features=False)
+
+
+def toloka_fields(rng: random.Random) -> Layout:
+    """Toloka: several outputs; a comment that repeats, empty as it mostly is, names no item."""
+    rows: Rows = [["INPUT:image", "OUTPUT:cat", "OUTPUT:dog", "OUTPUT:comment", "GOLDEN:cat"]]
+    rows[0] += ["ASSIGNMENT:worker_id", "ASSIGNMENT:reward"]
+    for k, _, who, said in views():
+        flags = [str(name in said).lower() for name in ("anger", "joy")]
+        comment = text(rng) if rng.random() < 0.3 else ""
+        rows.append([f"https://x.org/{k:04x}.jpg", *flags, comment, "", f"w{who}", 0.05])
+    return Layout("assignments.tsv", table(rows, "\t"), N, 2, 4)
+
+
+def turk_with_comments(rng: random.Random) -> Layout:
+    rows: Rows = [["HITId", "WorkerId", "Input.text", "Answer.comment", "Answer.emotions"]]
+    for k, item, who, said in views():
+        comment = text(rng) if rng.random() < 0.3 else ""
+        rows.append([f"3{k:029X}", who, item.text, comment, "|".join(said)])
+    return Layout("Batch_1.csv", table(rows), N, 5, 4)
+
+
+def tags_with_a_sharp(rng: random.Random) -> Layout:
+    """Facebook's keywords: spaces between tags, one of which is c#."""
+    rows: Rows = [["Id", "Title", "Tags"]]
+    rows += [[k, text(rng), " ".join(rng.sample(TAGS, 1 + k % 3))] for k in range(N)]
+    return Layout("Train.csv", table(rows), N, 5, 0)
+
+
+def categories_with_commas(rng: random.Random) -> Layout:
+    """EDOS: three questions; a category's name has a comma in it."""
+    kinds = {"1. threats, plans to harm": "1.1 threats", "2. derogation": "2.1 attacks"}
+    rows: Rows = [["rewire_id", "text", "annotator", "label_category", "label_vector"]]
+    for k, item, who, said in views(single=True):
+        kind = list(kinds)[said[0] > "g"]
+        rows.append([f"sexism-{k}", item.text, who, kind, kinds[kind]])
+    return Layout("annotations.csv", table(rows), N, 2, 4)
+
+
+def lists_of_votes(rng: random.Random) -> Layout:
+    """Five people's 0 and 1 in a list, beside what most of them said."""
+    rows: Rows = [["id", "text", "annotations", "label"]]
+    for i in crowd():
+        votes = [rng.randint(0, 1) for _ in range(5)]
+        rows.append([i.id, i.text, str(votes), int(sum(votes) > 2)])
+    return Layout("disagreement.csv", table(rows), N, 2, 5)
+
+
+def lists_of_people_and_lists(rng: random.Random) -> Layout:
+    """CrowS-Pairs: lists of labels by people, and who they are under an anonymous name."""
+    rows: Rows = [["", "sent_more", "bias_type", "annotations", "anon_annotators"]]
+    for k, i in enumerate(crowd()):
+        given = [str(list(i.answers.values())), str(list(i.answers))]
+        rows.append([k, i.text, i.labels[0], *given])
+    return Layout("pairs.csv", table(rows), N, 5, 4)
+
+
+def label_and_confidence(rng: random.Random) -> Layout:
+    """A label and a confidence of each model."""
+    rows: Rows = [["id", "text"]]
+    rows[0] += [f"{m}_{what}" for m in ("gpt4", "claude", "llama") for what in ("label", "score")]
+    for i in crowd(single=True):
+        said = [[x[0], round(0.4 + 0.6 * rng.random(), 3)] for x in i.answers.values()]
+        rows.append([i.id, i.text, *(cell for pair in said for cell in pair)])
+    rows[0] = [name.replace("score", "confidence") for name in rows[0]]
+    return Layout("models.csv", table(rows), N, 5, 3)
+
+
+def models_in_rows(rng: random.Random) -> Layout:
+    rows: Rows = [["image", "model", *(f"p_{name}" for name in LABELS)]]
+    for k in range(N):
+        for model in ("resnet50", "vit-b16", "clip"):
+            rows.append([f"img_{k}.jpg", model, *(round(rng.random(), 4) for _ in LABELS)])
+    return Layout("scores.csv", table(rows), N, 5, 3, has_features=False)
+
+
+def human_beside_models(rng: random.Random) -> Layout:
+    """Lists by two programs, and by a person in a column that only says so."""
+    rows: Rows = [["id", "text", "human", "gpt-4o-mini", "mistral-7b"]]
+    rows += [[i.id, i.text, *map(json.dumps, i.answers.values())] for i in crowd()]
+    return Layout("llms.csv", table(rows), N, 5, 3)
+
+
+def sets_as_pandas_writes(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "text", "labels"]]
+    rows += [[i.id, i.text, f"frozenset({{{str(i.labels)[1:-1]}}})"] for i in crowd()]
+    return Layout("sets.csv", table(rows), N, 5, 0)
+
+
+def names_in_brackets(rng: random.Random) -> Layout:
+    """CrowdTruth: relations in brackets, one a line; where a worker comes from is no answer."""
+    rows: Rows = [["_unit_id", "_channel", "_worker_id", "relations", "sentence"]]
+    for k, item, who, said in views():
+        shown = "\n".join(f"[{name}]" for name in said)
+        rows.append([502806 + k, ["clix", "neo"][who > "r2"], who, shown, item.text])
+    return Layout("relex.csv", table(rows), N, 5, 4)
+
+
+def places_of_genres(rng: random.Random) -> Layout:
+    """AcousticBrainz: genre1 to genre3, each at most once."""
+    rows: Rows = [["recordingmbid", "genre1", "genre2", "genre3"]]
+    for k in range(N):
+        names = rng.sample(LABELS, 1 + k % 3)
+        rows.append([f"{rng.getrandbits(128):032x}", *names, *[""] * (3 - len(names))])
+    return Layout("genres.tsv", table(rows, "\t"), N, 5, 0, has_features=False)
+
+
+def who_said_what(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "post", "annotations"]]
+    for i in crowd(single=True):
+        said = "; ".join(f"{who}: {names[0]}" for who, names in i.answers.items())
+        rows.append([i.id, i.text, said])
+    return Layout("posts.csv", table(rows), N, 5, 4)
+
+
+def observers_of_patients(rng: random.Random) -> Layout:
+    """Dawid and Skene: one observer looked three times."""
+    rows: Rows = [["patient", "observer", "class"]]
+    for k in range(45):
+        rows += [[k + 1, who, rng.randint(1, 4)] for who in (1, 1, 1, 2, 3, 4, 5)]
+    return Layout("anesthesia.csv", table(rows), 45, 4, 5, has_features=False)
+
+
+def numbered_answers(rng: random.Random) -> Layout:
+    """Ceka's multi-label answers: worker, instance, label and its value."""
+    rows: Rows = [["worker_id", "instance_id", "label_id", "label_value"]]
+    for k, _, who, said in views():
+        rows += [[who, k, name, int(name in said)] for name in LABELS]
+    return Layout("responses.csv", table(rows), N, 5, 4, has_features=False)
+
+
+def two_questions_of_coders(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "text", *(f"coder{j}_{q}" for j in (1, 2) for q in ("topic", "tone"))]]
+    for i in crowd(single=True):
+        first, second = (names[0] for names in list(i.answers.values())[:2])
+        tones = rng.choices(["positive", "negative"], k=2)
+        rows.append([i.id, i.text, first, tones[0], second, tones[1]])
+    return Layout("coders.csv", table(rows), N, 5, 2)
+
+
+def numbers_that_name(rng: random.Random) -> Layout:
+    """LitCovid: a number per article is an id, not a feature; keywords are not its labels."""
+    rows: Rows = [["pmid", "abstract", "keywords", "label"]]
+    for k, i in enumerate(crowd()):
+        keywords = ";".join(rng.sample(["covid-19", "ards", "icu"], 2))
+        rows.append([32519164 + k * k, i.text, keywords, ";".join(i.labels)])
+    return Layout("LitCovid.csv", table(rows), N, 5, 0)
+
+
+TABLES: tuple[Callable[[random.Random], Layout], ...] = (
+    songs_and_workers,
+    workers_before_items,
+    toloka_fields,
+    turk_with_comments,
+    tags_with_a_sharp,
+    categories_with_commas,
+    lists_of_votes,
+    lists_of_people_and_lists,
+    label_and_confidence,
+    models_in_rows,
+    human_beside_models,
+    sets_as_pandas_writes,
+    names_in_brackets,
+    places_of_genres,
+    who_said_what,
+    observers_of_patients,
+    numbered_answers,
+    two_questions_of_coders,
+    numbers_that_name,
+)
