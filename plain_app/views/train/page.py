@@ -331,7 +331,7 @@ def _draw_waiting(run: RunRow, status: Status) -> None:
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
     }
-    tall: Any = 2 * CHART if status in runs.HELD else "content"  # as high as the curves will be
+    tall: Any = 2 * CHART if status in runs.LIVE else "content"  # as high as the curves will be
     with st.container(border=True, height=tall, key="train.waiting"):
         st.caption(texts.get(status, "This run has no events yet."))
 

@@ -55,7 +55,7 @@ def _draw_numbers(run: RunRow, events: RunEvents) -> None:
 
 
 def _draw_curves(run: RunRow, events: RunEvents) -> None:
-    planned = run.config.epochs if runs.is_held(run) else run.epoch
+    planned = run.config.epochs if runs.status(run) in runs.LIVE else run.epoch
     points = curves.curve_points(events.epochs, planned)
     draw_chart(curves.curves_option(points), 2 * CHART, "train.curves")
 
