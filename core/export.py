@@ -8,6 +8,7 @@ names that labels have now. The command line and the Export page both begin with
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -101,19 +102,16 @@ def _renamed(results: Results, names: Sequence[str]) -> Results:
         return out
 
     called = dict(zip(dataset.label_names, names, strict=True))
-    renamed = CandidateDataset(
-        dataset.features,
-        merged(dataset.candidates),
-        tuple(column),
-        dataset.ids,
-        dataset.feature_names,
-        None if dataset.truth is None else merged(dataset.truth),
-        dataset.display,
+    original = dataset.original
+    names_labels = original is not None and original.mapping.layout == "long"  # one per row
+    renamed = replace(
+        dataset,
+        candidates=merged(dataset.candidates),
+        label_names=tuple(column),
+        truth=None if dataset.truth is None else merged(dataset.truth),
+        original=None if names_labels else original,
         votes=None if dataset.votes is None else dataset.votes.relabelled(to, len(column)),
     )
-    original = dataset.original
-    if original is not None and original.mapping.layout != "long":  # which names a label per row
-        renamed = renamed.read_from(original)
     renamed.__dict__["fingerprint"] = dataset.fingerprint  # of the data in the workspace
     given = (
         one.model_copy(update={"label": called.get(one.label, one.label)})
@@ -176,7 +174,8 @@ def write_resolved(
     run: str | None = None,
     **how: Any,
 ) -> Written:
-    """Resolve every cell and write the file with its provenance; `how` is passed to `export`."""
+    """Resolve every cell; write the file, beside it `<file>.provenance.json` and what the format
+    has no place for. `how` is passed to `core.formats.write`."""
     dataset, decisions = results.dataset, results.decisions
     threshold = threshold or Threshold()
     resolution = resolve(
@@ -196,44 +195,9 @@ def write_resolved(
         decisions=decisions,
         sources=results.sources,
     )
-    how = {"mapping": results.mapping, "decisions": decisions, **how}
-    written = export(dataset, resolution, path, provenance=about, **how)
+    how = {"mapping": results.mapping, "decisions": decisions, "record": about, **how}
+    written = write(dataset, path, resolution=resolution, **how)
     return Written(written, dataset, resolution)
-
-
-def export(
-    dataset: CandidateDataset,
-    resolution: Resolution,
-    path: Path | str,
-    *,
-    provenance: Mapping[str, Any],
-    decisions: Iterable[Verdict] = (),
-    format: str | None = None,
-    mapping: ColumnMapping | None = None,
-    force: bool = False,
-    per_item: bool = False,
-    users: Mapping[str, int | str] | None = None,
-) -> Path:
-    """Write the resolved labels; beside them `<file>.provenance.json`, and `<file>.plain.npz` with
-    all that `read` gives back and the format has no place for.
-
-    Raises
-    ------
-    ExportError
-        When a target exists (unless `force`) or cannot be written; then nothing is changed.
-    """
-    return write(
-        dataset,
-        path,
-        format=format,
-        mapping=mapping,
-        resolution=resolution,
-        decisions=decisions,
-        record=provenance,
-        force=force,
-        per_item=per_item,
-        users=users,
-    )
 
 
 def label_studio_users(pairs: Iterable[str], decisions: Iterable[Verdict]) -> dict[str, int | str]:

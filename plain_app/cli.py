@@ -8,14 +8,7 @@ import typer
 from core.cli import app
 from core.cli import main as run
 from core.cli.data import train_demo
-from core.cli.screen import (
-    DEFAULT_WORKSPACE,
-    JsonFlag,
-    Preset,
-    Reports,
-    Settings,
-    WorkspaceFolder,
-)
+from core.cli.screen import DEFAULT_WORKSPACE, JsonFlag, Preset, Reports, Settings, WorkspaceFolder
 
 DataFile = Annotated[
     str | None,

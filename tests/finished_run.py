@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from core.confidence.lens import make_propagator
 from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
 from core.engine.events import EpochRecord, GraphsBuilt, Objective, RunEnded, RunStarted
@@ -38,7 +37,8 @@ def finished_run(
     labels = build_label_graph(dataset.candidates)
     give_graphs(folder, graph, labels)
     files.write_array(folder / "layout_pca.npy", pca_layout(dataset.features, seed))
-    _write_results(folder, dataset, make_propagator(run.config, graph, labels), seed, noise)
+    propagator = Propagator(graph, labels, **run.config.propagation)
+    _write_results(folder, dataset, propagator, seed, noise)
     _write_events(workspace, run.id, dataset)
     return run.id
 

@@ -27,15 +27,7 @@ MEASURES = {
 TESTED = ("average_precision", "ranking_loss", "confidence_auc")
 CONTROL = "studio"
 
-PAPER_METHODS = (
-    "plain",
-    "pml-ni",
-    "hale-style",
-    "ml-knn",
-    "glocal",
-    "pml-lc-style",
-    "particle",
-)
+PAPER_METHODS = ("plain", "pml-ni", "hale-style", "ml-knn", "glocal", "pml-lc-style", "particle")
 
 PAPER_DEEP = {
     "apml-style": {"ranking_loss": 0.124, "average_precision": 0.777, "hamming_loss": 0.170},

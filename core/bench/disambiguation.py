@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from core.bench.data import BenchmarkSet
 from core.confidence.calibration import calibrate, expected_calibration_error
-from core.confidence.lens import make_propagator
 from core.data.dataset import CandidateDataset
 from core.data.noise import confusable_candidates, resemblance
 from core.engine.config import PlainConfig
 from core.engine.metrics import disambiguation_metrics
+from core.engine.propagation import Propagator
 from core.methods import make_method
 from core.runs.worker import load_engine
 
@@ -124,7 +124,7 @@ def audit(case: Case, per_label: int | None, total: int, seed: int) -> Matrix:
 def _with_decisions(case: Case, trainer: Any, seed: int) -> Iterator[dict[str, Any]]:
     """Score a training with decisions, the mean of five audits; seconds are of one calibration."""
     config, level, Y = trainer.config, trainer.level, case.candidates.astype(np.float32)
-    propagator = make_propagator(config, trainer.instance_graph, trainer.label_graph)
+    propagator = Propagator(trainer.instance_graph, trainer.label_graph, **config.propagation)
     Z = propagator.propagate(Y, trainer.predictions, rescale=False)
     for name, per_label in (("studio + 10 decisions per label", 10), ("studio + 200", None)):
         results, seconds = [], []

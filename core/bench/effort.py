@@ -212,9 +212,8 @@ def trained_reviewer(dataset: CandidateDataset, config: PlainConfig, seed: int) 
         pass
     assert trainer.instance_graph is not None
     assert trainer.label_graph is not None
-    names = ("alpha", "beta", "eta", "gamma", "n_steps")
-    weights = {name: getattr(config, name) for name in names}
-    propagator = Propagator(trainer.instance_graph, trainer.label_graph, **weights)
+    graphs = trainer.instance_graph, trainer.label_graph
+    propagator = Propagator(*graphs, **config.propagation)
     return Reviewer(dataset, propagator, trainer.predictions, level=trainer.level, seed=seed)
 
 

@@ -36,11 +36,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def run(
-    sets: list[BenchmarkSet],
-    share: float,
-    preset: str,
-    seed: int,
-    progress: Callable[[str], None],
+    sets: list[BenchmarkSet], share: float, preset: str, seed: int, progress: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """Yield for every set the decisions that every order takes to each target."""
     for one in sets:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 from core.bench.data import BenchmarkSet
 from core.bench.disambiguation import Case, audit, train_case
 from core.confidence.calibration import calibrate, expected_calibration_error
-from core.confidence.lens import make_propagator
 from core.data.noise import false_share_candidates, resemblance
 from core.engine.config import PlainConfig
 from core.engine.metrics import f1
+from core.engine.propagation import Propagator
 from core.errors import PlainError
 from core.methods.cleanlab_scores import fit_logistic, fit_network
 from core.methods.out_of_fold import Fit, out_of_fold
@@ -96,7 +96,7 @@ def _out_of_fold(case: Case, seed: int, fit: Fit) -> npt.NDArray[Any]:
 def _with_answers(case: Case, trainer: Any) -> dict[str, float]:
     """Return the change of F1 and the calibration error after right answers on random cells."""
     config, Y, truth = trainer.config, case.candidates.astype(np.float32), case.one.truth
-    propagator = make_propagator(config, trainer.instance_graph, trainer.label_graph)
+    propagator = Propagator(trainer.instance_graph, trainer.label_graph, **config.propagation)
     Z = propagator.propagate(Y, trainer.predictions, rescale=False)
     scores, errors = [], []
     for draw in range(DRAWS):

@@ -92,11 +92,7 @@ def _spearman(a: list[float], b: list[float]) -> float:
 
 
 def sensitivities(
-    sets: list[BenchmarkSet],
-    r: int,
-    folds: int,
-    base: PlainConfig,
-    progress: Callable[[str], None],
+    sets: list[BenchmarkSet], r: int, folds: int, base: PlainConfig, progress: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """Score every value of every sensitivity study on every set."""
     seed = base.seed

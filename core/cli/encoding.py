@@ -59,12 +59,7 @@ def encoded(
 
 def report(result: Any, file: str, encode: list[str] | None) -> tuple[list[Any], list[Any], Any]:
     """Return rows about every encoder, problems with pictures, and the broken ones, for `check`."""
-    from core.encoders import (
-        absent_pictures,
-        broken_problems,
-        changes_features,
-        missing_pictures,
-    )
+    from core.encoders import absent_pictures, broken_problems, changes_features, missing_pictures
     from core.formats.shared.tabular import NO_FEATURES
     from core.paths import full_path
 

@@ -18,7 +18,7 @@ from core.confidence.level import Level
 from core.confidence.noise_model import Noise
 from core.confidence.sources import SourceModel, source_model
 from core.data.votes import Votes
-from core.engine.config import PlainConfig
+from core.engine.config import PROPAGATION, PlainConfig
 from core.engine.graphs import InstanceGraph, LabelGraph, Neighbors
 from core.engine.propagation import Propagator
 from core.engine.row_propagation import RowPropagation
@@ -26,17 +26,8 @@ from core.engine.row_propagation import RowPropagation
 Matrix = npt.NDArray[np.float32]
 T = TypeVar("T")
 
-WEIGHTS = ("alpha", "beta", "eta", "gamma", "n_steps")
-SETTINGS = (*WEIGHTS, "k", "rho")
+SETTINGS = (*PROPAGATION, "k", "rho")
 """What the lens can change."""
-
-
-def make_propagator(
-    config: PlainConfig, instance_graph: InstanceGraph, label_graph: LabelGraph
-) -> Propagator:
-    """Return the propagation of these settings."""
-    weights = {name: getattr(config, name) for name in WEIGHTS}
-    return Propagator(instance_graph, label_graph, **weights)
 
 
 def confidence_model(
@@ -52,10 +43,7 @@ def confidence_model(
 
 
 def confidences(
-    propagator: Propagator | None,
-    Y: Matrix,
-    Y_hat: Matrix,
-    noise: Noise | SourceModel,
+    propagator: Propagator | None, Y: Matrix, Y_hat: Matrix, noise: Noise | SourceModel
 ) -> Matrix:
     """Return how likely each candidate is true, n x L; 0 elsewhere.
 
@@ -106,7 +94,7 @@ class Lens:
         """What can be changed: nothing where no propagation follows the network."""
         if self.config.disambiguation != "alternating":
             return ()
-        return SETTINGS if self.neighbors is not None else WEIGHTS
+        return SETTINGS if self.neighbors is not None else PROPAGATION
 
     @property
     def offered(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -152,7 +140,8 @@ class Lens:
         return Candidates.of(self._Y)
 
     def _propagator(self, config: PlainConfig) -> Propagator:
-        return make_propagator(config, self._made(config.k, config.rho), self._label_graph)
+        graph = self._made(config.k, config.rho)
+        return Propagator(graph, self._label_graph, **config.propagation)
 
     def _make_row(self, row: int, k: int, rho: float) -> RowPropagation:
         return RowPropagation(self._made(k, rho), self._label_graph, row, self._Y, self._Y_hat)

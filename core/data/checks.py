@@ -14,13 +14,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.data.dataset import (
-    MAX_LISTED,
-    CandidateDataset,
-    Features,
-    cells_where,
-    more_of,
-)
+from core.data.dataset import MAX_LISTED, CandidateDataset, Features, cells_where, more_of
 from core.errors import Problem
 
 FEW_INSTANCES = 20

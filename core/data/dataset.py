@@ -284,11 +284,7 @@ def _seems_finite(X: npt.NDArray[np.float32]) -> bool:
 
 
 def as_labels(
-    Y: Any,
-    what: str,
-    problems: list[Problem],
-    ids: Sequence[str] = (),
-    names: Sequence[str] = (),
+    Y: Any, what: str, problems: list[Problem], ids: Sequence[str] = (), names: Sequence[str] = ()
 ) -> Labels:
     """Return Y, given as 0/1, true/false or -1/1, as uint8; append what is wrong with it."""
     try:

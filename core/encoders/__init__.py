@@ -19,13 +19,7 @@ from core.data.dataset import NO_FEATURE, CandidateDataset, no_features
 from core.encoders.cache import EncodingCache
 from core.encoders.choosing import BOTH, MINILM, WORDS, Kind, Offer, default_name, load, offer
 from core.encoders.encoding import Broken, encode_pictures, encode_texts
-from core.encoders.pictures import (
-    BrokenPicture,
-    NoPictures,
-    check_header,
-    content_of,
-    source_of,
-)
+from core.encoders.pictures import BrokenPicture, NoPictures, check_header, content_of, source_of
 from core.encoders.thumbnails import Thumbnails
 from core.errors import DatasetError, PlainError, Problem
 from core.formats.shared.limits import check_size

@@ -82,11 +82,7 @@ def _run(order: Mapping[str, Any]) -> str:
     result = read(order["path"], mapping, name=order["name"])
     data = None if order["data"] is None else Path(order["data"])
     made = encode(
-        result,
-        plan(result, order["choices"]),
-        data=data,
-        workspace=space.folder,
-        progress=show,
+        result, plan(result, order["choices"]), data=data, workspace=space.folder, progress=show
     )
     fingerprint = space.add_dataset(made.result.dataset, order["name"], made.result.mapping)
     Thumbnails(space.folder).remember(fingerprint, made.keys, data)

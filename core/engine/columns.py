@@ -123,11 +123,7 @@ class ColumnPropagation:
     """
 
     def __init__(
-        self,
-        propagator: Propagator,
-        label_graph: LabelGraph,
-        Y: Any,
-        executor: Executor,
+        self, propagator: Propagator, label_graph: LabelGraph, Y: Any, executor: Executor
     ) -> None:
         n, n_labels = propagator.shape
         n_blocks = min(executor.n_workers, n_labels)

@@ -8,14 +8,7 @@ alpha gamma, beta zeta, eta alpha, and gamma eta).
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from core.cluster.address import checked_address
 from core.errors import ConfigError
@@ -180,6 +173,11 @@ class PlainConfig(BaseModel):
         """Return these settings for the data: without features nobody has neighbours."""
         return self if dataset.has_features else self.model_copy(update={"alpha": 0.0})
 
+    @property
+    def propagation(self) -> dict[str, Any]:
+        """What `Propagator` takes of these settings."""
+        return {name: getattr(self, name) for name in PROPAGATION}
+
     @classmethod
     def preset(cls, name: str, **overrides: Any) -> Self:
         """Return the named preset with some fields replaced."""
@@ -206,6 +204,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "weight_decay": 0.001,
     },
 }
+
+PROPAGATION = ("alpha", "beta", "eta", "gamma", "n_steps")
 
 ABLATIONS: dict[str, dict[str, Any]] = {
     "PLAIN": {},

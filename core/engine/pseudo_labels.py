@@ -60,10 +60,7 @@ class PseudoLabels:
         self._config, self._out = config, device
         # MPS has no sparse CSR product; its memory is the host's, so the CPU propagates there.
         self._device = torch.device("cpu") if device.type == "mps" else device
-        weights = {
-            name: getattr(config, name) for name in ("alpha", "beta", "eta", "gamma", "n_steps")
-        }
-        propagator = Propagator(instance_graph, label_graph, **weights)
+        propagator = Propagator(instance_graph, label_graph, **config.propagation)
         self._columns: Columns | ColumnPropagation | None = None
         propagates = config.disambiguation != "none" and propagator.degree > 0
         if self._device.type == "cpu" and propagates:

@@ -201,9 +201,7 @@ def clicks_left(reviewer: Reviewer, target: float = 0.95) -> int:
 
 
 def auto_resolve(
-    reviewer: Reviewer,
-    precision: float = 0.95,
-    verdict: Literal["keep", "reject"] = "keep",
+    reviewer: Reviewer, precision: float = 0.95, verdict: Literal["keep", "reject"] = "keep"
 ) -> AutoResolve:
     """Return the most undecided cells that get this verdict at this precision, guaranteed.
 

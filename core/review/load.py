@@ -7,12 +7,7 @@ import numpy as np
 from core.confidence.lens import Lens
 from core.engine.graphs import Neighbors
 from core.errors import StoreError
-from core.review.beginning import (
-    is_large,
-    read_beginning,
-    read_lens_beginning,
-    write_beginning,
-)
+from core.review.beginning import is_large, read_beginning, read_lens_beginning, write_beginning
 from core.review.difference import Difference, difference
 from core.review.resolve import Verdict
 from core.review.reviewer import Reviewer

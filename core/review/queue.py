@@ -247,9 +247,7 @@ def near(reviewer: "Reviewer", label: int, size: int) -> list[int]:
 
 
 def _may_ask(
-    reviewer: "Reviewer",
-    labels: Sequence[int] | None,
-    rows: Sequence[int] | None,
+    reviewer: "Reviewer", labels: Sequence[int] | None, rows: Sequence[int] | None
 ) -> Cells:
     may = reviewer.offered.copy()
     if labels is not None:
@@ -312,11 +310,7 @@ def _first_lap(reviewer: "Reviewer", may: Cells) -> Cells:
 
 
 def _by_row(
-    may: Cells,
-    worth: npt.NDArray[Any],
-    reason: str,
-    sampled: bool,
-    limit: int,
+    may: Cells, worth: npt.NDArray[Any], reason: str, sampled: bool, limit: int
 ) -> list[Question]:
     """Return one question per instance: the best cells that may be asked, by their best cell."""
     rows, labels = np.nonzero(may)

@@ -66,9 +66,7 @@ class RunResults:
     @cached_property
     def propagator(self) -> Propagator:
         """The propagation with the run's graphs and settings."""
-        names = ("alpha", "beta", "eta", "gamma", "n_steps")
-        weights = {name: getattr(self.run.config, name) for name in names}
-        return Propagator(*self.graphs, **weights)
+        return Propagator(*self.graphs, **self.run.config.propagation)
 
     @cached_property
     def level(self) -> Level:
@@ -198,9 +196,7 @@ def _require_graphs(folder: Path, run_id: str) -> tuple[InstanceGraph, LabelGrap
 
 
 def give_graphs(
-    folder: Path,
-    instance_graph: InstanceGraph | None = None,
-    label_graph: LabelGraph | None = None,
+    folder: Path, instance_graph: InstanceGraph | None = None, label_graph: LabelGraph | None = None
 ) -> None:
     """Have the run of a folder use these graphs instead of those built from its data."""
     if instance_graph is not None:

@@ -22,13 +22,7 @@ import numpy.typing as npt
 from core.data.dataset import CandidateDataset
 from core.engine.events import Event, GraphsBuilt, RunEnded
 from core.engine.graphs import build_label_graph
-from core.errors import (
-    ClaimLost,
-    PlainError,
-    RunEndedError,
-    StopTraining,
-    StoreError,
-)
+from core.errors import ClaimLost, PlainError, RunEndedError, StopTraining, StoreError
 from core.failpoints import failpoint
 from core.methods import NEEDS_VERIFIED, OF_RUNS
 from core.runs import processes as background
@@ -387,11 +381,12 @@ def _calibrated(
     workspace: Workspace, run: RunRow, checkpoint: dict[str, npt.NDArray[Any]]
 ) -> npt.NDArray[np.float32]:
     """Return the confidences that the run would have ended with."""
-    from core.confidence.lens import confidence_model, confidences, make_propagator
+    from core.confidence.lens import confidence_model, confidences
+    from core.engine.propagation import Propagator
 
     propagator = None
     if run.config.disambiguation == "alternating":
-        propagator = make_propagator(run.config, *load_graphs(workspace, run.id))
+        propagator = Propagator(*load_graphs(workspace, run.id), **run.config.propagation)
     dataset = workspace.load_dataset(run.fingerprint)
     Y, Y_hat = dataset.candidates.astype(np.float32), checkpoint["Y_hat"]
     level = level_of(checkpoint)

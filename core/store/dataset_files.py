@@ -146,13 +146,11 @@ def _parse_folder(folder: Path) -> CandidateDataset:
         feature_names=meta["feature_names"],
         truth=_checked(truth, (n, n_labels), np.uint8) if truth.exists() else None,
         display=_read_display(display) if display.exists() else None,
-        votes=_read_votes(votes, (n, n_labels)) if votes.exists() else None,
+        votes=Votes.from_arrays(files.read_arrays(votes), (n, n_labels))
+        if votes.exists()
+        else None,
         original=read_original(folder, meta.get("original")),
     )
-
-
-def _read_votes(path: Path, shape: tuple[int, int]) -> Votes:
-    return Votes.from_arrays(files.read_arrays(path), shape)
 
 
 def _read_features(folder: Path, shape: tuple[int, int]) -> Features:

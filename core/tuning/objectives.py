@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from core.confidence.lens import confidence_model, confidences, make_propagator
+from core.confidence.lens import confidence_model, confidences
 from core.data.dataset import CandidateDataset
 from core.engine.config import PlainConfig
 from core.engine.graphs import InstanceGraph, Neighbors, build_label_graph, find_neighbors
 from core.engine.metrics import disambiguation_metrics, ranking_metrics, roc_auc
+from core.engine.propagation import Propagator
 from core.errors import ConfigError
 from core.store import Workspace
 from core.tuning.space import ObjectiveName, StudySettings
@@ -198,7 +199,8 @@ class Judge:
             return confidences(None, Y, Y_hat, noise)
         graph = self.graph(trainer.config, of_all=True)
         labels = build_label_graph(self._dataset.candidates)
-        return confidences(make_propagator(trainer.config, graph, labels), Y, Y_hat, noise)
+        propagator = Propagator(graph, labels, **trainer.config.propagation)
+        return confidences(propagator, Y, Y_hat, noise)
 
 
 def split(settings: StudySettings, dataset: CandidateDataset, verdicts: Verdicts) -> Parts:

@@ -235,15 +235,7 @@ def synthesise(dataset: CandidateDataset, kind: str, r: int) -> CandidateDataset
         candidates = confusable_candidates(truth, alike, low=r, high=r)
     else:
         candidates = uniform_candidates(truth, r)
-    return CandidateDataset(
-        dataset.features,
-        candidates,
-        dataset.label_names,
-        dataset.ids,
-        dataset.feature_names,
-        truth,
-        dataset.display,
-    )
+    return replace(dataset, candidates=candidates, truth=truth, votes=None, original=None)
 
 
 def preview(dataset: CandidateDataset, rows: int = PREVIEW_ROWS) -> pd.DataFrame:

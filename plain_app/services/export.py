@@ -9,6 +9,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,14 +184,14 @@ def write(made: Outcome, path: Path, format: str, *, force: bool = False, **how:
     if not path.parent.is_dir():
         raise ExportError("There is no such folder.", str(path.parent), "Make it first.")
     with workspace().exporting(path):
-        return engine.export(
+        return known.write(
             made.results.dataset,
-            made.resolution,
             path,
-            provenance=provenance(made),
-            decisions=made.results.decisions,
             format=format,
             mapping=made.results.mapping,
+            resolution=made.resolution,
+            decisions=made.results.decisions,
+            record=provenance(made),
             force=force,
             **how,
         )
@@ -260,16 +261,14 @@ def _preview(
 
 def _head(dataset: CandidateDataset) -> CandidateDataset:
     n = PREVIEWED
-    return CandidateDataset(
-        dataset.features[:n],
-        dataset.candidates[:n],
-        dataset.label_names,
-        dataset.ids[:n],
-        dataset.feature_names,
-        None if dataset.truth is None else dataset.truth[:n],
-        None if dataset.display is None else dataset.display.iloc[:n],
+    return replace(
+        dataset,
+        features=dataset.features[:n],
+        candidates=dataset.candidates[:n],
+        ids=dataset.ids[:n],
+        truth=None if dataset.truth is None else dataset.truth[:n],
+        display=None if dataset.display is None else dataset.display.iloc[:n],
         votes=None if dataset.votes is None else dataset.votes.rows(np.arange(n)),
-        original=dataset.original,
     )
 
 

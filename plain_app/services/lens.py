@@ -47,12 +47,7 @@ _LABELS = {
     "rho": "ρ · exponent",
     THRESHOLD: "threshold",
 }
-_LOG = {
-    "alpha": (1e-3, 10.0),
-    "beta": (1e-3, 10.0),
-    "eta": (1e-2, 10.0),
-    "gamma": (1e-4, 0.5),
-}
+_LOG = {"alpha": (1e-3, 10.0), "beta": (1e-3, 10.0), "eta": (1e-2, 10.0), "gamma": (1e-4, 0.5)}
 _STEPS = (0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 _RHOS = (0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10)
 _neighbors = MadeByChild("neighbors.npz", "keep-neighbors", "neighbors.log")

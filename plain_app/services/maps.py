@@ -23,14 +23,7 @@ from plain_app.services.workspace import workspace
 _umap = MadeByChild("layout_umap.npy", "lay-out", "layout.log", one_at_a_time=True)
 
 Kind = Literal[
-    "confidence",
-    "uncertainty",
-    "doubtful",
-    "decision",
-    "candidates",
-    "source",
-    "votes",
-    "column",
+    "confidence", "uncertainty", "doubtful", "decision", "candidates", "source", "votes", "column"
 ]
 """By what a map is coloured."""
 
@@ -94,12 +87,7 @@ def packed_as(run_id: str, colours: Colouring, revision: str) -> PackedMap | Non
 
 @st.cache_resource(max_entries=24, show_spinner=False)
 def _packed_colours(
-    _results: Explored,
-    folder: str,
-    layout: str,
-    colour: Colour,
-    epoch: int | None,
-    revision: str,
+    _results: Explored, folder: str, layout: str, colour: Colour, epoch: int | None, revision: str
 ) -> bytes:
     verdicts = current_verdicts(_results) if colour.kind == "decision" else {}
     classes = colouring(_results, colour, epoch, verdicts)

@@ -21,8 +21,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from core.export import export
-from core.formats import read
+from core.formats import read, write
 from core.store import Workspace
 from core.store.decision_import import data_of, take_decisions
 
@@ -128,8 +127,9 @@ def name_users(folder: Path, anna: Person) -> None:
     target.parent.mkdir()
     me = anna.get("/api/current-user/whoami")["id"]
     users = {"anna": me, "2": "bob@example.com"}
-    how = {"format": "labelstudio", "per_item": True, "users": users, "provenance": {}}
-    export(data.dataset, data.outcome, target, decisions=data.decisions, **how)
+    how = {"format": "labelstudio", "per_item": True, "users": users, "record": {}}
+    how |= {"resolution": data.outcome, "decisions": data.decisions}
+    write(data.dataset, target, **how)
     project = imported(anna, target)
     there = anna.get(f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
     found = {one["completed_by"] for task in there for one in task["annotations"]}

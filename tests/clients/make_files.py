@@ -17,7 +17,6 @@ from core.data.demo import load_demo
 from core.data.noise import uniform_candidates
 from core.engine.config import PlainConfig
 from core.engine.trainer import PlainTrainer
-from core.export import export
 from core.formats import read, writable, write
 from core.review import resolve
 
@@ -108,8 +107,8 @@ def write_all(folder: Path, name: str, data: CandidateDataset, confidences: np.n
     for format, ending in writable().items():
         target = folder / name / format / f"{name}{ending}"
         target.parent.mkdir(parents=True)
-        options = {"format": format, "decisions": made, "provenance": {}}
-        export(data, resolution, target, **options)
+        options = {"format": format, "decisions": made, "record": {}}
+        write(data, target, resolution=resolution, **options)
 
 
 def main(folder: Path) -> None:

@@ -5,8 +5,8 @@ import pytest
 
 from core.engine.config import PlainConfig
 from core.errors import ExportError
-from core.export import export, provenance
-from core.formats import read
+from core.export import provenance
+from core.formats import read, write
 from core.review import Threshold, resolve
 
 
@@ -23,7 +23,9 @@ def about(demo, resolution):
 
 
 def test_an_export_has_resolved_labels_and_the_record_of_its_making(demo, resolution, tmp_path):
-    path = export(demo, resolution, tmp_path / "clean.csv", provenance=about(demo, resolution))
+    path = write(
+        demo, tmp_path / "clean.csv", resolution=resolution, record=about(demo, resolution)
+    )
     again = read(path)
     assert np.array_equal(again.dataset.candidates, demo.candidates)
     header = path.read_text().splitlines()[0]
@@ -41,8 +43,8 @@ def test_existing_files_are_refused_unless_forced(demo, resolution, tmp_path):
     target = tmp_path / "clean.csv"
     target.write_text("precious")
     with pytest.raises(ExportError):
-        export(demo, resolution, target, provenance={})
+        write(demo, target, resolution=resolution, record={})
     assert target.read_text() == "precious"
     assert [path.name for path in tmp_path.iterdir()] == ["clean.csv"]
-    export(demo, resolution, target, provenance={}, force=True)
+    write(demo, target, resolution=resolution, record={}, force=True)
     assert target.read_text() != "precious"

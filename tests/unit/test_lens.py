@@ -9,10 +9,11 @@ import pytest
 import scipy.sparse as sp
 
 from core.confidence.calibration import calibrate
-from core.confidence.lens import Lens, confidences, make_propagator
+from core.confidence.lens import Lens, confidences
 from core.confidence.noise_model import Noise
 from core.engine.config import PlainConfig
 from core.engine.graphs import build_instance_graph, build_label_graph, find_neighbors
+from core.engine.propagation import Propagator
 from core.engine.trainer import PlainTrainer
 from core.runs import worker
 from core.runs.results import keep_neighbors, load_graphs, load_neighbors
@@ -63,7 +64,8 @@ def test_other_settings_give_exactly_what_their_own_graphs_and_propagation_give(
     config = PlainConfig(**{**trained.config.model_dump(), **changes})
     standardized = trained._scaling.apply(demo.features)
     graph = build_instance_graph(standardized, config.k, config.rho)
-    propagator = make_propagator(config, graph, build_label_graph(demo.candidates))
+    labels = build_label_graph(demo.candidates)
+    propagator = Propagator(graph, labels, **config.propagation)
     Y = demo.candidates.astype(np.float32)
     wanted = confidences(propagator, Y, trained.predictions, Noise.fit(Y, trained.predictions))
     np.testing.assert_array_equal(lens.look(config), wanted[demo.candidates > 0])

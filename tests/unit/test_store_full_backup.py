@@ -19,7 +19,8 @@ from core import cli
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
 from core.errors import StoreError
-from core.export import export, provenance, run_results
+from core.export import provenance, run_results
+from core.formats import write
 from core.review import Threshold, resolve
 from core.store import (
     Decision,
@@ -69,7 +70,8 @@ def exported(workspace, folder):
             results.dataset, results.confidences, threshold, decisions=results.decisions
         )
         about = provenance(results.dataset, resolution, threshold=threshold, config={})
-        path = export(results.dataset, resolution, folder / f"{run.id}.csv", provenance=about)
+        target = folder / f"{run.id}.csv"
+        path = write(results.dataset, target, resolution=resolution, record=about)
         found[run.id] = path.read_bytes()
     return found
 

@@ -19,7 +19,7 @@ from core.cli import app
 from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.errors import ConfigError, DatasetError, ExportError
-from core.export import export, label_studio_users
+from core.export import label_studio_users
 from core.formats import read, writable, write
 from core.formats.side_file import side_file_of
 from core.review import Resolution, resolve
@@ -99,7 +99,7 @@ def test_every_export_comes_back_whole(case: str, format: str, tmp_path: Path) -
     resolution, decisions = resolved(data)
     target = tmp_path / "out" / f"clean{writable()[format]}"
     target.parent.mkdir()
-    export(data, resolution, target, provenance={}, decisions=decisions, format=format)
+    write(data, target, resolution=resolution, record={}, decisions=decisions, format=format)
     back = read(target)
     assert back.dataset.label_names == data.label_names
     assert list(back.dataset.ids) == list(data.ids)
@@ -138,7 +138,7 @@ def test_a_zip_of_an_export_comes_back_whole(format: str, tmp_path: Path) -> Non
     resolution, decisions = resolved(data)
     target = tmp_path / "out" / f"clean{writable()[format]}"
     target.parent.mkdir()
-    export(data, resolution, target, provenance={}, decisions=decisions, format=format)
+    write(data, target, resolution=resolution, record={}, decisions=decisions, format=format)
     packed = shutil.make_archive(str(tmp_path / "clean"), "zip", target.parent)
     back = read(packed)
     assert list(back.dataset.ids) == list(data.ids)
@@ -169,8 +169,8 @@ def test_annotators_are_users_of_label_studio_only_where_told(tmp_path: Path) ->
     for format in ("labelstudio", "labelstudio-local-files"):
         target = tmp_path / f"{format}.json"
         users = label_studio_users(["anna=3", " 2 = bob@uni.de "], decisions)
-        how = {"decisions": decisions, "format": format, "provenance": {}}
-        export(data, resolution, target, users=users, **how)
+        how = {"decisions": decisions, "format": format, "record": {}}
+        write(data, target, resolution=resolution, users=users, **how)
         tasks = json.loads(target.read_text("utf-8"))
         said = {
             one["result"][0]["meta"]["text"][0].split(" on ")[0]: one.get("completed_by")
@@ -184,7 +184,7 @@ def test_annotators_are_users_of_label_studio_only_where_told(tmp_path: Path) ->
         }
         assert [one.annotator for one in read(target).decisions] == [who for _, who in DECIDED]
     with pytest.raises(ExportError, match="Only tasks for Label Studio"):
-        export(data, resolution, tmp_path / "a.csv", users=users, provenance={})
+        write(data, tmp_path / "a.csv", resolution=resolution, users=users, record={})
 
 
 @pytest.mark.parametrize("pair", ["anna", "anna=", "=3", "anna=carl", "zoe=3"])
@@ -230,7 +230,7 @@ def test_the_provenance_tells_of_the_escape_and_raw_has_none(tmp_path: Path) -> 
     data = CASES["odd"](tmp_path)
     for format, is_told in (("csv", True), ("csv-raw", False), ("jsonl", False)):
         target = tmp_path / f"{format}.out"
-        export(data, resolved(data)[0], target, provenance={}, format=format)
+        write(data, target, resolution=resolved(data)[0], record={}, format=format)
         record = json.loads((tmp_path / f"{format}.out.provenance.json").read_text("utf-8"))
         assert ("note" in record) == is_told
 
