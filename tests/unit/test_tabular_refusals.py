@@ -185,7 +185,7 @@ def test_hostile_files_are_refused_or_read_in_time(name: str, tmp_path: Path) ->
     start = time.process_time()  # of this process: how busy the machine is does not matter
     with contextlib.suppress(PlainError):
         read_text(tmp_path, data, name)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 30  # the slowest takes 4, a bomb for ever
 
 
 def test_parquet_that_declares_more_than_memory_is_refused(
