@@ -307,8 +307,7 @@ def test_keys_are_the_persons_own_and_not_those_of_fields(review):
 def test_keys_are_the_desks_once_an_order_or_a_mode_is_chosen(review_alone):
     _, page, _ = review_alone
     choose(page, "Order", "Most likely false")
-    page.wait_for_url("**Most+likely+false**")
-    desk(page)
+    expect(page.locator('[data-part="reason"]')).to_contain_text("likely false", timeout=LONG)
     press(page, "a")
     assert answered(page) == 1
     page.get_by_text("Same question").click()
