@@ -191,7 +191,8 @@ def _is_crowded(names: Sequence[str]) -> bool:
 
 def _ring() -> dict[str, Any]:
     """Lay many labels out on a circle, where they always fit."""
-    return {"layout": "circular", "circular": {"rotateLabel": True}, "top": 100, "bottom": 124}
+    around = {"top": 100, "bottom": 124, "left": 100, "right": 100}
+    return {"layout": "circular", "circular": {"rotateLabel": True}, **around}
 
 
 def _springs(count: int) -> dict[str, Any]:

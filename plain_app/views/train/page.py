@@ -159,10 +159,10 @@ def on_start(fingerprint: str) -> None:
 def _draw_run(run_id: str) -> None:
     with error_guard("train.run"):
         run = runs.get(run_id)
-        is_live = runs.status(run) in runs.LIVE
+        status = runs.status(run)
         _draw_head(run)
-        every = TICK_SECONDS if is_live else None
-        st.fragment(_draw_live, run_every=every)(run_id, is_live)
+        every = TICK_SECONDS if status in runs.LIVE else None
+        st.fragment(_draw_live, run_every=every)(run_id, status)
 
 
 def _draw_head(run: RunRow) -> None:
@@ -187,16 +187,16 @@ def _draw_manage(run: RunRow) -> None:
         st.button("Delete", key="train.delete", on_click=on_delete, args=([run.id],))
 
 
-def _draw_live(run_id: str, was_live: bool) -> None:
+def _draw_live(run_id: str, before: Status) -> None:
     """Draw what changes while a run is at work; once a second then, else only when asked."""
     with error_guard("train.live"):
         run = runs.get(run_id)
         status = runs.status(run)
         if status == "queued":
             runs.start_queued()
-        if was_live != (status in runs.LIVE):
+        if status != before:
             runs.start_queued()
-            st.rerun()  # the clock of this fragment starts or stops
+            st.rerun()  # the list of runs, too; the clock of this fragment starts or stops
         events = runs.events(run_id)
         _draw_progress(run, status, events)
         with st.container():  # places of their own: what follows stays where it is
@@ -298,7 +298,11 @@ def _control(label: str, what: str, run: RunRow, **options: Any) -> None:
 
 def _draw_ending(run: RunRow, status: Status) -> None:
     if status == "failed":
-        why = PlainError("This run failed.", run.error or "", "What its process printed is in Log.")
+        why = PlainError(
+            "This run failed.",
+            run.error or "",
+            "What its process printed is in Log; New run tries again.",
+        )
         show_error(why, "train.failed", "failed")
     elif status == "interrupted":
         with st.container(border=True, key="train.interrupted"):
