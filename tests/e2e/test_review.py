@@ -306,6 +306,11 @@ def test_keys_are_the_persons_own_and_not_those_of_fields(review):
 
 def test_keys_are_the_desks_once_an_order_or_a_mode_is_chosen(review_alone):
     _, page, _ = review_alone
+    last = page.locator('[data-part="last"]')
+    press(page, "u")
+    expect(last).to_contain_text("Nothing to undo")
+    press(page, "ArrowDown")
+    expect(last).to_have_text("")
     choose(page, "Order", "Most likely false")
     expect(page.locator('[data-part="reason"]')).to_contain_text("likely false", timeout=LONG)
     press(page, "a")

@@ -89,6 +89,7 @@ export class View {
 
   act(name) {
     const { queue } = this;
+    this.note = ""; // what was said of the last key
     if (name === "help") this.panel = this.panel === "help" ? "" : "help";
     else if (name === "undo") queue.undo() || (this.note = "Nothing to undo here. Older decisions are listed below.");
     else if (name === "back" && !this.isGrid) queue.goTo(queue.at - 1);
@@ -98,9 +99,7 @@ export class View {
     else if (name === "accept" || name === "reject") this.answer(name);
     else if (name === "skip") queue.skip();
     else if (name === "toggle") this.toggle(queue.mark);
-    else if (name === "preview") this.preview();
-    else if (name === "why") this.why();
-    else if (name === "zoom") this.zoom();
+    else if (["preview", "why", "zoom"].includes(name)) this[name]();
     else this.set(queue.mark, { keep: "keep", drop: "reject", unsure: "unsure" }[name]);
     if (name !== "help" && name !== "preview") this.panel = "";
   }
@@ -122,6 +121,7 @@ export class View {
     const cell = this.queue.item?.cells[at];
     if (!cell) return;
     this.queue.mark = at;
+    this.note = "";
     Object.assign(cell, { verdict, isTouched: true });
   }
 
@@ -135,7 +135,7 @@ export class View {
     const { item } = this.queue;
     const verdicts = item && verdictsOf(name, item.cells, this.isGrid, this.queue.isBlind(item));
     if (verdicts) this.queue.answer(verdicts);
-    this.note = verdicts ? "" : "Blind: tick what is true first, or reject all.";
+    else this.note = "Blind: tick what is true first, or reject all.";
   }
 
   /** The marked cell, if it may be explained. */
