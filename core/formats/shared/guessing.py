@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core.formats.shared.guessing_features import find_features, find_shown
 from core.formats.shared.guessing_flags import (
+    flags_in_between,
     flags_of_one_ending,
     flags_of_some_rows,
     graded_views,
@@ -128,6 +129,7 @@ def _find_labels(roles: Roles) -> None:
         flags_of_one_ending,
         trailing_flags,
         uncertain_flags,
+        flags_in_between,
         set_like_text,
         other_named_set,
         class_numbers,

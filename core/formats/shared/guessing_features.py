@@ -27,6 +27,7 @@ def find_features(roles: Roles) -> None:
     judged = (
         roles.fields.get("row") in ("view", "people") or roles.fields.get("layout") == "answers"
     )
+    judged = judged or roles.fields.get("label_style") in ("count", "share", "percent", "votes")
     stated = bool(columns) and columns[0].startswith(FEATURE_PREFIX)
     if (texts or judged) and not stated:  # what is missing now and then is no feature beside them
         columns = tuple(name for name in columns if not roles.table.column(name).null_count)

@@ -6,7 +6,7 @@ The finders that `guessing` asks, each for one way to write them; true when it f
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import groupby, takewhile
 
 from core.formats.shared.cells import UNSURE, parse_flag
 from core.formats.shared.mapping import LABEL_PREFIXES
@@ -19,6 +19,7 @@ MAX_RATED = 10  # steps of a scale
 TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", "✔", "☑")
 CHECKED = {"checked", "selected"}
 BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
+IN_BETWEEN = "the only columns of 0/1 beside each other"  # how reasons begin that are asked about
 ABOUT_LABELS = re.compile(
     r"label_(ids?|names?|values?|final|gold|majority|source|type|confidence|count|text|index)"
 )
@@ -198,6 +199,25 @@ def trailing_flags(roles: Roles) -> bool:
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True
     return False
+
+
+def flags_in_between(roles: Roles) -> bool:
+    """The only run of 0/1 columns among others, beside a text; that is asked about."""
+    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "one_hot"):
+        return False
+    runs = [[*group] for is_flag, group in groupby(free, _is_flag) if is_flag]
+    runs = [run for run in runs if len(run) >= MIN_BETWEEN]
+    if len(runs) != 1 or not any(one.is_wordy or one.is_picture for one in free):
+        return False
+    about = {"layout": "one_hot", "label_style": style_of(runs[0])}
+    names = [one.name for one in runs[0]]
+    roles.take("labels", names, f"{IN_BETWEEN} ({len(names)})", **about)
+    return True
+
+
+def _is_flag(one: Profile) -> bool:
+    return one.kind == "binary" and not one.is_never_feature and len(one.values) == 2
 
 
 def uncertain_flags(roles: Roles) -> bool:

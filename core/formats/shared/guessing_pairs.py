@@ -64,12 +64,19 @@ def _label(roles: Roles, keys: Sequence[str]) -> Profile | None:
     texts = [one for one in free if one.kind == "text" and not roles.is_constant(one.name)]
     texts = [one for one in texts if not _says_yes_or_no(one)]
     told = [one for one in free if one.kind == "number" and not one.is_never_feature]
+    texts = [one for one in texts if not _is_about(roles, one, texts)]
     says_more = len(texts) > 1 or any(one.is_wordy for one in texts) or len(told) > MAX_BESIDE
     if len(keys) == 1 and says_more:
         return None  # then rows are items
     codes = [one for one in free if one.kind == "number" and _may_be_code(one)]
     found = [one for one in (*texts, *codes) if _tells_apart(roles, one, groups)]
     return found[0] if len(found) == 1 else None
+
+
+def _is_about(roles: Roles, one: Profile, texts: Sequence[Profile]) -> bool:
+    """Whether a column says something of a code beside it: the branch of each term."""
+    codes = [other for other in texts if other is not one and CODE.fullmatch(other.key)]
+    return any(not roles.differs_between(code.name, one) for code in codes)
 
 
 def _may_be_code(one: Profile) -> bool:
@@ -85,7 +92,8 @@ def _is_grid(roles: Roles, item: Profile, label: Profile) -> bool:
 def _tells_apart(roles: Roles, one: Profile, groups: Sequence[object]) -> bool:
     """Whether a column has few names, and none of them twice in a group."""
     cells = roles.cells(one.name)
-    few = 1 < len(set(cells)) <= min(MAX_LABELS, len(cells) / 3)
+    most = len(cells) if CODE.fullmatch(one.key) else MAX_LABELS
+    few = 1 < len(set(cells)) <= min(most, len(cells) / 3)
     return few and not one.is_wordy and len(set(zip(groups, cells, strict=True))) == len(cells)
 
 

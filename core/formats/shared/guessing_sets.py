@@ -60,6 +60,9 @@ def named_set(roles: Roles) -> bool:
     if roles.fields.get("row") == "view":  # a class number per view
         kinds = (*kinds, "number", "binary")
     found = roles.named(SET_NAMES, *kinds)
+    if found is None and roles.fields.get("row", "item") == "item":
+        numbers = roles.named(("labels", "label"), "number")
+        found = numbers if numbers is not None and numbers.holds_class_numbers else None
     if found is None or (found.kind == "empty" and list_of_names(roles)):
         return found is not None
     return _take_set(roles, found, f"the column is called {found.name!r}")

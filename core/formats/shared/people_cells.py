@@ -75,7 +75,7 @@ _SURELY_SOURCES = tuple(k for k in SOURCE_KEYS if k not in ("name", "id", "sourc
 PLACES = ("start", "startoffset", "begin", "offset", "span", "bbox", "points", "boundingbox")
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
 TOTAL = re.compile(
-    rf"count|total|n|(n|num|number)[ _](of[ _])?({WHO}|votes|annotations)"
+    rf"count|total|n|(n|num|number)[ _]?(of[ _])?({WHO}|votes|annotations|responses)"
     rf"|({WHO}|votes?|annotations?)[ _]count"
 )
 NEARLY_ALL = 0.95  # of the rows
@@ -90,24 +90,32 @@ def find_counts(roles: Roles) -> bool:
 
 
 def _counts_with_total(roles: Roles) -> bool:
-    """Columns behind one that says how many people there were, which add up to it."""
+    """Columns that add up to one that says how many people there were: behind it, or before."""
     free = [one for one in roles.free.values() if not one.is_outcome]
     for at, total in enumerate(free):
         if not TOTAL.fullmatch(total.key) or not _is_count(roles, total):
             continue
-        behind = free[at + 1 : at + 1 + MAX_COUNTED]
-        columns = list(takewhile(lambda one: _is_count(roles, one), behind))
-        sums, said = np.zeros(len(roles.cells(total.name))), _numbers(roles, total)
-        for n, column in enumerate(columns, 1):
-            sums = sums + _numbers(roles, column)
-            if n > 1 and 1 < said.max() <= MAX_SEATS and np.mean(sums == said) >= NEARLY_ALL:
-                why = f"{n} columns count who chose each label: they add up to {total.name!r}"
+        for side in (free[at + 1 :], [one for one in free[:at] if _is_count(roles, one)][::-1]):
+            found = _adding_up_to(roles, total, side[:MAX_COUNTED])
+            if found:
+                names = [name for name in roles.free if name in found]
+                why = f"{len(names)} columns count who chose each label: "
                 about = {"layout": "one_hot", "label_style": "count"}
-                roles.take("labels", [one.name for one in columns[:n]], why, **about)
-                roles.free.pop(total.name)
-                roles.aside.add(total.name)
+                roles.take("labels", names, f"{why}they add up to {total.name!r}", **about)
+                roles.set_aside([total.name])
                 return True
     return False
+
+
+def _adding_up_to(roles: Roles, total: Profile, ordered: Sequence[Profile]) -> list[str]:
+    """Return the first of these columns that add up to a total in nearly every row."""
+    sums, said = np.zeros(len(roles.cells(total.name))), _numbers(roles, total)
+    columns = list(takewhile(lambda one: _is_count(roles, one), ordered))
+    for n, column in enumerate(columns, 1):
+        sums = sums + _numbers(roles, column)
+        if n > 1 and 1 < said.max() <= MAX_SEATS and np.mean(sums == said) >= NEARLY_ALL:
+            return [one.name for one in columns[:n]]
+    return []
 
 
 def _is_count(roles: Roles, one: Profile) -> bool:

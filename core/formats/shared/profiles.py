@@ -23,7 +23,7 @@ SAMPLE_BYTES = 2**24  # of a column's cells: a row may hold a list of a million 
 NUMBER_ROWS = 50  # of a column of fractions, whose values say little
 NEARLY_ALL = 0.95
 DELIMITERS = ("\n", "|", ";", "#", ",", "/", "+", "&", " ")
-IN_NAMES = ("#", "/", "+", "&", " ")  # also inside a name: then few names come again
+IN_NAMES = ("/", "+", "&", " ")  # also inside a name: then few names come again
 TOGETHER = 4  # times in the mean that cells come again whose names stand with no others
 ID_NAMES = ("plain_id", "id", "ids", "instance_id", "item_id", "uid", "uuid", "guid", "key")
 TRUTH_NAMES = (
@@ -342,17 +342,24 @@ def delimiter_of(one: Profile) -> tuple[str | None, str]:
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
         is_inside = delimiter in IN_NAMES and not _splits_into_few(texts, delimiter)
+        is_inside = is_inside or (delimiter in "#+" and _splits_words(texts, delimiter))
         if several and not is_inside and not _always_together(texts, delimiter):
             return delimiter, f"{several} of the first {len(texts)} cells contain {delimiter!r}"
     return "|", "no delimiter was seen; '|' is assumed"
 
 
 def _splits_into_few(texts: Sequence[str], delimiter: str) -> bool:
-    """Whether there are fewer names than cells, and a space would not make fewer still: c# sql."""
-    names, words = (
-        {name.strip() for text in texts for name in text.split(mark)} for mark in (delimiter, " ")
-    )
-    return len(names) < len(set(texts)) and len(names) <= len(words)
+    return len(_names_between(texts, delimiter)) < len(set(texts))
+
+
+def _splits_words(texts: Sequence[str], delimiter: str) -> bool:
+    """Whether a mark stands in names that have spaces between them: c# sql, c++ sql."""
+    both = any(delimiter in text and " " in text.strip() for text in texts)
+    return both and len(_names_between(texts, delimiter)) > len(_names_between(texts, " "))
+
+
+def _names_between(texts: Sequence[str], delimiter: str) -> set[str]:
+    return {name.strip() for text in texts for name in text.split(delimiter)}
 
 
 def _always_together(texts: Sequence[str], delimiter: str) -> bool:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
+from core.formats.shared.guessing_flags import IN_BETWEEN
 from core.formats.shared.guessing_long import TRIPLES
 from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
 from core.formats.shared.guessing_pairs import PAIRS
@@ -43,6 +44,10 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
     if mapping.reasons.get("labels", "").startswith(GRADED):
         rule = f"what do the numbers say? {mapping.reasons['labels']} are taken for labels"
         fix = "If they are something else, say which columns are labels (--labels COLUMN)."
+        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
+    if mapping.reasons.get("labels", "").startswith(IN_BETWEEN):
+        rule = f"which columns are labels? {len(mapping.labels)} that hold 0/1 are taken"
+        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.reasons.get("labels", "").startswith(REPEATS):
         rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
