@@ -167,6 +167,50 @@ def two_questions_of_coders(rng: random.Random) -> Layout:
     return Layout("coders.csv", table(rows), N, 5, 2)
 
 
+def workers_beside_answers(rng: random.Random) -> Layout:
+    """Three answers in columns, each beside whose it is: the first to the third are sources."""
+    rows: Rows = [["id", "text", *(f"{what}_{j}" for j in "123" for what in ("worker", "label"))]]
+    for i in crowd(single=True):
+        rows.append([i.id, i.text, *(x for who, said in i.answers.items() for x in (who, said[0]))])
+    return Layout("pairs_of_columns.csv", table(rows), N, 5, 3)
+
+
+def users_wrote_comments(rng: random.Random) -> Layout:
+    """Users who comment on articles rate none."""
+    rows: Rows = [["comment_id", "user", "article_id", "comment", "sentiment"]]
+    for k, i in enumerate(crowd()):
+        said = rng.choice(["good", "bad", "neither"])
+        rows.append([900 + k, f"user{k * k % 7}", f"art{k % 8}", f"{i.text} {k}", said])
+    return Layout("comments.csv", table(rows), N, 3, 0)
+
+
+def flags_amid_numbers(rng: random.Random) -> Layout:
+    """0/1 of every subject, behind a text and before what was counted in it."""
+    rows: Rows = [["id", "abstract", *LABELS, "score", "n_words"]]
+    for i in crowd():
+        flags = [int(name in i.labels) for name in LABELS]
+        rows.append([i.id, i.text, *flags, round(rng.random(), 4), rng.randint(3, 500)])
+    return Layout("articles.csv", table(rows), N, 5, 0)
+
+
+def counts_before_their_sum(rng: random.Random) -> Layout:
+    """CREMA-D's votes: counts, a file's name, then how many answered."""
+    rows: Rows = [["", *LABELS, "fileName", "numResponses", "agreement", "meanAngerResp"]]
+    for k in range(N):
+        counts = [rng.randint(0, 3) for _ in LABELS[1:]] + [4]
+        rows.append([k, *counts, f"1001_{k}_XX", sum(counts), 0.5, rng.choice(["", 61.5])])
+    most = max(row[-3] for row in rows[1:])
+    return Layout("tabulatedVotes.csv", table(rows), N, 5, most, has_features=False)
+
+
+def terms_and_branches(rng: random.Random) -> Layout:
+    """CAFA's terms of proteins: a row per term, and which branch it is of."""
+    rows: Rows = [["EntryID", "term", "aspect"]]
+    for k in range(N):
+        rows += [[f"A0A{k}", name, "CC" if name < "g" else "MF"] for name in rng.sample(LABELS, 3)]
+    return Layout("train_terms.tsv", table(rows, "\t"), N, 5, 0, has_features=False)
+
+
 def numbers_that_name(rng: random.Random) -> Layout:
     """LitCovid: a number per article is an id, not a feature; keywords are not its labels."""
     rows: Rows = [["pmid", "abstract", "keywords", "label"]]
@@ -195,5 +239,10 @@ TABLES: tuple[Callable[[random.Random], Layout], ...] = (
     observers_of_patients,
     numbered_answers,
     two_questions_of_coders,
+    workers_beside_answers,
+    users_wrote_comments,
+    flags_amid_numbers,
+    counts_before_their_sum,
+    terms_and_branches,
     numbers_that_name,
 )

@@ -189,6 +189,44 @@ def test_items_that_repeat_without_a_rater_are_asked_about(tmp_path: Path) -> No
     assert (data.n_instances, data.n_labels, data.votes.n_sources) == (40, 5, 3)
 
 
+def test_columns_that_may_as_well_hold_labels_are_asked_about(tmp_path: Path) -> None:
+    rng = random.Random(0)
+    header = ["id", "title", "categories", "genres", "rating"]
+    rows: list[list[Any]] = [header]
+    for item in layouts.crowd():
+        sets = [";".join(rng.sample(names, 2)) for names in ("abcd", "wxyz")]
+        rows.append([item.id, item.text, *sets, rng.choice(["PG", "R"])])
+    path = tmp_path / "games.csv"
+    path.write_text(layouts.table(rows))
+    found = formats.read(path)
+    (asked,) = [one for one in found.problems if one.message.startswith("which column")]
+    assert "'categories' is taken" in asked.message
+    assert asked.value == "may also be 'genres'"
+    stated = formats.read(path, ColumnMapping(labels=("genres",)))
+    assert stated.dataset.label_names == ("w", "x", "y", "z")
+    assert not [one for one in stated.problems if one.message.startswith("which column")]
+
+
+def test_texts_that_come_again_are_asked_about(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["Text-Nr.", "Text", "Wer", "Emotionen"]]
+    for k, item in enumerate(layouts.crowd()):
+        rows += [[k, item.text, who, ", ".join(said)] for who, said in item.answers.items()]
+    path = tmp_path / "umfrage.csv"
+    path.write_text(layouts.table(rows, ";"))
+    (asked,) = [one for one in formats.read(path).problems if one.message.startswith("what is")]
+    assert "has the same in several rows" in asked.message
+
+
+def test_one_zero_and_minus_one_of_people_are_asked_about(tmp_path: Path) -> None:
+    rows: list[list[Any]] = [["id", "tweet", "annotator1", "annotator2", "annotator3"]]
+    for k, item in enumerate(layouts.crowd()):
+        rows.append([item.id, item.text, k % 3 - 1, (k + 1) % 3 - 1, k % 2])
+    path = tmp_path / "stance.csv"
+    path.write_text(layouts.table(rows))
+    (asked,) = [one for one in formats.read(path).problems if one.message.startswith("what does")]
+    assert "-1" in asked.message
+
+
 @pytest.mark.parametrize("survey", [True, False], ids=["qualtrics", "form"])
 def test_people_in_rows_and_items_in_columns_are_asked_about(survey: bool, tmp_path: Path) -> None:
     rng = random.Random(0)

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from core.formats.shared.cells import parse_word
 from core.formats.shared.mapping import FEATURE_PREFIX
 from core.formats.shared.profiles import Kind, Profile, Roles
@@ -30,7 +33,7 @@ def find_features(roles: Roles) -> None:
     judged = judged or roles.fields.get("label_style") in ("count", "share", "percent", "votes")
     stated = bool(columns) and columns[0].startswith(FEATURE_PREFIX)
     if (texts or judged) and not stated:  # what is missing now and then is no feature beside them
-        columns = tuple(name for name in columns if not roles.table.column(name).null_count)
+        columns = tuple(name for name in columns if not _has_gaps(roles, name))
     if columns and not (judged and texts and len(columns) < FEW_NUMBERS and not stated):
         roles.take("features", columns, reason, feature_layout="columns")
         return
@@ -41,6 +44,12 @@ def find_features(roles: Roles) -> None:
         roles.set("features", names, f"words of {shown} become TF-IDF")
     elif (pictures := _picture_column(roles)) is not None:
         roles.set("feature_layout", "encoded", f"no numbers; pictures of {pictures.name!r} encoded")
+
+
+def _has_gaps(roles: Roles, name: str) -> bool:
+    cells = roles.table.column(name)
+    is_float = pa.types.is_floating(cells.type)
+    return bool(cells.null_count or (is_float and pc.any(pc.is_nan(cells)).as_py()))
 
 
 def _describe_features(roles: Roles) -> None:

@@ -32,7 +32,7 @@ ENDS_IN_ITEM = re.compile(
     r"(.+[ _.-])?(file|file[ _]?name|path|clip|image|picture|video|audio|track|song|utterance"
     r"|patient|case|page|url|article|product)"
 )
-ANSWERED = re.compile(r"(output:|answer\.|golden:)")  # what a person said of an item
+ANSWERED = re.compile(r"(output:|answer\.|golden:|feature_)")  # said of an item, which it names not
 LISTED = (",", ";", "|")  # between people in one cell
 
 
@@ -128,7 +128,15 @@ def _may_view(roles: Roles, rater: Profile, item: Profile) -> bool:
     """Whether people view items: users of rows that have links of their own wrote those rows."""
     if not (_is_certain(rater) or _is_called_item(item)) and _names_every_row(roles):
         return False
+    if not _is_certain(rater) and _wrote_rows(roles, item):
+        return False
     return _are_few(roles.cells(rater.name)) or _may_be_seen_once(roles, rater, item)
+
+
+def _wrote_rows(roles: Roles, item: Profile) -> bool:
+    """Whether every row of an item has another text: users wrote comments under one article."""
+    texts = [one for one in roles.free.values() if one.is_wordy and one is not item]
+    return any(one.distinct and len(one.values) == len(item.values) for one in texts)
 
 
 def _names_every_row(roles: Roles) -> bool:
@@ -174,6 +182,7 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
         return stated if stated is not None and _repeats(roles.cells(stated.name), who) else None
     free = [one for one in roles.free.values() if one.name != rater and not _is_rater(one)]
     free = [one for one in free if not ANSWERED.match(one.key)]
+    free = [one for one in free if not any(isinstance(v, float) and v % 1 for v in one.values)]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]
     called += [one for one in free if ENDS_IN_ITEM.fullmatch(one.key) and one not in called]
     short = [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome]

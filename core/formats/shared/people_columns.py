@@ -16,6 +16,7 @@ ORDINAL_PERSON = re.compile(
     rf"(first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th)[ _.-]({WHO})", re.IGNORECASE
 )
 NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
+IDS = re.compile(r".*[ _.-]ids?")
 STANCES = "1, 0 and -1 of people"  # how reasons begin that are asked about
 ALIKE = "columns that share a few names"
 
@@ -39,7 +40,8 @@ def find_columns(roles: Roles, stated: bool) -> bool:
         _take_columns(roles, tuple(found), sources, "a column per person and label", "one_hot")
         roles.set("label_style", style)
         return True
-    named = [one for one in free if not DERIVED.fullmatch(one.key)]
+    named = [one for one in free if not (DERIVED.fullmatch(one.key) or IDS.fullmatch(one.key))]
+    named = [one for one in named if not _names_who(one.key, {other.key for other in named})]
     owners = {one.name: who for one in named if (who := _owner(one.name)) is not None}
     if not stated:  # 0/1 in `label_sea` are no names
         texts = {one.name for one in free if one.kind in ("text", "names")}
@@ -48,7 +50,7 @@ def find_columns(roles: Roles, stated: bool) -> bool:
     said = roles.named(["annotations"])
     if said and (len(kept) < len(owners) or all(str(cell)[:1] == "{" for cell in said.values)):
         return False  # which say it all
-    more = [one for one in free if one.kind in ("text", "names") and PERSON.fullmatch(one.key)]
+    more = [one for one in named if one.kind in ("text", "names") and PERSON.fullmatch(one.key)]
     both = kept | {one.name: one.name for one in more if one.name not in owners}
     why = "a column per person"
     if len(kept) < len(owners) and "." not in next(iter(kept)):
@@ -57,6 +59,13 @@ def find_columns(roles: Roles, stated: bool) -> bool:
     if is_taken:  # what else people say of an item is shown
         roles.set_aside(owners.keys() - kept.keys())
     return is_taken
+
+
+def _names_who(key: str, keys: set[str]) -> bool:
+    """Whether a column says who gave the answer beside it: worker_1 beside label_1."""
+    number = key.lstrip("abcdefghijklmnopqrstuvwxyz")
+    beside = any(NUMBERED.fullmatch(one.replace("_", "")) and one.endswith(number) for one in keys)
+    return bool(NUMBERED_PERSON.fullmatch(key)) and number.strip("_. ").isdecimal() and beside
 
 
 def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
