@@ -26,11 +26,11 @@ from core.formats.readers.npz import (
     Arrays,
     feature_arrays,
     features_of,
-    load_arrays,
     outcome_of,
     save_arrays,
     table_of,
 )
+from core.formats.shared.arrays import load_arrays
 from core.formats.shared.companions import SIDE_FILE
 from core.formats.shared.findings import refuse
 from core.formats.shared.label_sets import RESOLVED, display_texts

@@ -10,6 +10,7 @@ import argparse
 import io
 import os
 import random
+import re
 import resource
 import signal
 import sys
@@ -135,9 +136,9 @@ def mat_read(path: Path) -> None:
         matlab.read(path)
 
 
-def decode_here(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+def decode_here(path: Path, target: Path, wanted: str) -> None:
     try:
-        matlab_decoder.convert(path, target, wanted, matlab_decoder.Budget(2**29))
+        matlab_decoder.convert(path, target, re.compile(wanted), matlab_decoder.Budget(2**29))
     except matlab_decoder.BAD_FILE as error:  # as the child does
         refuse(f"the .mat file cannot be read: {error}", "")
 

@@ -20,7 +20,7 @@ INSIDE = {  # something our own that runs while a file of this kind is read
     "a.json": "core.formats.readers.json_tables.guess_mapping",
     "a.jsonl": "core.formats.readers.json_tables.check_rows",
     "a.npz": "core.formats.readers.npz.features_of",
-    "a.mat": "core.formats.readers.matlab._first",
+    "a.mat": "core.formats.readers.matlab._roles",
     "a.arff": "core.formats.readers.arff.check_shape",
     "a.svm": "core.formats.readers.svmlight.check_shape",
 }

@@ -25,6 +25,8 @@ from core.formats.readers import matlab
 
 X = np.arange(15, dtype=float).reshape(5, 3)  # N = 5, D = 3
 Y = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])  # N x L
+VIEWS = np.empty((1, 2), dtype=object)
+VIEWS[0, 0], VIEWS[0, 1] = X[:, :1], X[:, 1:]
 CELLS = np.array([["sea"], ["dog"]], dtype=object)
 
 
@@ -54,9 +56,17 @@ def saved(path: Path, **variables: Any) -> Path:
         {"data": X, "target": Y.T, "candidate_labels": Y},
         {"data": X.T, "target": Y.T, "train_p_target": Y.T},
         {"data": X, "target": Y * 2 - 1, "partial_labels": Y.T * 2.0 - 1},
+        {"Data": X, "Target": Y.T, "Partial_Target": Y.T},
+        {"X": X, "Y": Y, "Y_P": Y},
+        {"features": X, "trueLabel": Y.T, "logicalLabel": Y.T},
+        {"dataset": {"data": X, "target": Y.T, "partial_target": Y.T}},
+        {"data": VIEWS, "target": Y.T, "partial_labels": Y.T},
         {"data": sp.csc_array(X), "target": sp.csc_array(Y.T), "partial_labels": Y.astype(bool)},
     ],
-    ids=["convention", "mixed", "data D x N", "minus one", "sparse and logical"],
+    ids=[
+        *("convention", "mixed", "data D x N", "minus one", "spelling", "Y_P", "logical labels"),
+        *("struct", "views", "sparse and logical"),
+    ],
 )
 @pytest.mark.usefixtures("here")
 def test_tables_are_turned_by_their_shapes(tmp_path: Path, variables: dict[str, Any]) -> None:
@@ -188,9 +198,9 @@ def test_links_out_of_the_file_are_not_followed(tmp_path: Path, kind: str) -> No
         file["data"] = X.T
     (tmp_path / "raw").write_bytes(X.T.tobytes())
     with h5py.File(tmp_path / "a.mat", "w") as file:
-        file["target"], file["elsewhere"] = Y, X.T
+        file["target"], file["#refs#/elsewhere"] = Y, X.T
         if kind == "soft":
-            file["data"] = h5py.SoftLink("/elsewhere")
+            file["data"] = h5py.SoftLink("/#refs#/elsewhere")
         elif kind == "external link":
             file["data"] = h5py.ExternalLink(str(tmp_path / "secret.mat"), "/data")
         else:
@@ -261,3 +271,35 @@ def test_tables_are_double_and_names_survive_as_bytes(tmp_path: Path) -> None:
     assert {name: found[name].dtype for name in tables} == dict.fromkeys(tables, np.float64)
     names = [bytes(one.ravel()).decode() for one in found["label_names_utf8"].ravel()]
     assert names == ["Übung", "日本"]
+
+
+def test_class_numbers_become_tables(tmp_path: Path) -> None:
+    """A truth as a vector, candidates as lists in cells, both counted from 1."""
+    sets = [[1, 2], [2], [1, 3], [3], [1, 2, 3]]
+    cells = np.empty((5, 1), dtype=object)
+    for row, one in zip(cells, sets, strict=True):
+        row[0] = one
+    path = saved(tmp_path / "a.mat", data=X, partial_target=cells, target=[[1], [2], [3], [3], [1]])
+    data = matlab.read(path).dataset
+    assert data.truth is not None
+    assert [(np.flatnonzero(row) + 1).tolist() for row in data.candidates] == sets
+    assert data.truth.argmax(axis=1).tolist() == [0, 1, 2, 2, 0]
+
+
+def test_answers_of_people_are_votes(tmp_path: Path) -> None:
+    answers = np.array([[1, 2, 0], [0, 2, 2], [3, 3, 1], [1, 0, 0], [2, 2, 2]])
+    data = matlab.read(saved(tmp_path / "a.mat", answers=answers)).dataset
+    assert data.votes is not None
+    assert (data.votes.n_sources, data.label_names) == (3, ("1", "2", "3"))
+    assert len(data.votes.answered) == 11
+    assert [(np.flatnonzero(row) + 1).tolist() for row in data.candidates] == [
+        *([1, 2], [2], [1, 3], [1], [2])
+    ]
+
+
+def test_variables_of_unknown_names_are_asked_about(tmp_path: Path) -> None:
+    noisy = np.maximum(Y, np.eye(5, 2))
+    result = matlab.read(saved(tmp_path / "a.mat", first=X, second=Y.T, third=noisy.T))
+    assert any(problem.message.startswith("which variables") for problem in result.problems)
+    np.testing.assert_array_equal(result.dataset.candidates, noisy)
+    np.testing.assert_array_equal(result.dataset.truth, Y)

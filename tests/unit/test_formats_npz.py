@@ -172,3 +172,48 @@ def test_labels_alone_are_enough(tmp_path: Path) -> None:
     single = formats.read(tmp_path / "b.npz").dataset
     np.testing.assert_array_equal(single.candidates, [[0, 0, 1], [1, 0, 0], [0, 1, 0]])
     assert single.n_features == 3
+
+
+ANSWERS = np.array([[0, 2, -1], [-1, 1, 1], [2, 2, 0], [0, -1, -1]])
+UNSURE = np.where(ANSWERS < 0, np.nan, ANSWERS)
+SETS = [[0, 2], [1], [0, 2], [0]]
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"answers": ANSWERS, "truth": np.array([0, 1, 2, 0])},
+        {"annotations": UNSURE, "y_true": np.array([0, 1, 2, 0])},
+        {"arr_0": ANSWERS},
+        {"crowd_labels": ANSWERS, "embeddings": np.eye(4)},
+        {"votes": (ANSWERS[:, :, None] == np.arange(3)) * 1.0 - (ANSWERS < 0)[:, :, None]},
+    ],
+)
+def test_answers_of_people_are_votes(tmp_path: Path, arrays: dict[str, Any]) -> None:
+    np.savez(tmp_path / "a.npz", **arrays)
+    data = formats.read(tmp_path / "a.npz").dataset
+    assert data.votes is not None
+    assert data.votes.n_sources == 3
+    assert len(data.votes.answered) == 8
+    assert [np.flatnonzero(row).tolist() for row in data.candidates] == SETS
+    again = formats.read(formats.write(data, tmp_path / "b.npz")).dataset
+    np.testing.assert_array_equal(again.votes.yes, data.votes.yes)
+
+
+def test_candidates_are_found_beside_labels(tmp_path: Path) -> None:
+    labels = np.eye(4, 3, dtype=np.uint8)
+    given = {"x_train": np.eye(4), "labels": labels, "partial_labels": np.ones((4, 3))}
+    np.savez(tmp_path / "a.npz", **given, classes=np.array(["sea", "sun", "sky"]))
+    data = formats.read(tmp_path / "a.npz").dataset
+    assert (data.label_names, data.has_features) == (("sea", "sun", "sky"), True)
+    np.testing.assert_array_equal(data.candidates, np.ones((4, 3)))
+    np.testing.assert_array_equal(data.truth, labels)
+
+
+def test_probabilities_alone_are_what_models_say(tmp_path: Path) -> None:
+    first = np.array([[0.9, 0.2], [0.4, 0.6], [0.1, 0.7]])
+    np.savez(tmp_path / "a.npz", probs_a=first, probs_b=1 - first)
+    data = formats.read(tmp_path / "a.npz").dataset
+    assert data.votes is not None
+    assert data.votes.n_sources == 2
+    np.testing.assert_array_equal(data.candidates, np.ones((3, 2)))

@@ -54,6 +54,9 @@ def test_several_tables_in_a_zip_are_named(tmp_path: Path) -> None:
     for name in ("train.csv", "test.csv"):
         (tmp_path / name).write_text("id,labels\n1,a\n2,b\n")
     path = packed(tmp_path / "both.zip", tmp_path, ("train.csv", "test.csv"))
+    assert formats.read(path).dataset.ids == ("test/1", "test/2", "train/1", "train/2")
+    (tmp_path / "people.tsv").write_text("name\tage\nanna\t33\nbob\t44\n")
+    path = packed(tmp_path / "both.zip", tmp_path, ("train.csv", "people.tsv"))
     with pytest.raises(DatasetError, match="one data file") as caught:
         formats.read(path)
     assert "train.csv" in str(caught.value.problems[0].value)

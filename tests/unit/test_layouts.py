@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from cloud_layouts import CLOUD
 from crowd_layouts import CROWD
+from document_layouts import DOCUMENTS
 from fuzzing import survive
 from layouts import MADE, Layout
 from number_layouts import NUMBERS
@@ -36,7 +37,10 @@ STRANGERS = Path(__file__).parents[2].parent / "shared" / "strangers"
 NAMED = {make.__name__: make() for make in MADE}
 NAMED |= {
     make.__name__: make(random.Random(0))
-    for group in (WILD, PUBLIC, TOOLS, CLOUD, SURVEYS, SETS, RATED_SETS, NUMBERS, CROWD, TABLES)
+    for group in (
+        *(WILD, PUBLIC, TOOLS, CLOUD, SURVEYS, SETS, RATED_SETS, NUMBERS, CROWD, TABLES),
+        DOCUMENTS,
+    )
     for make in group
 }
 each_layout = pytest.mark.parametrize(

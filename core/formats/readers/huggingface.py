@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.data.dataset import CandidateDataset, Features
-from core.formats.shared.class_labels import METADATA, class_names
+from core.formats.shared.class_labels import METADATA, class_names, with_names
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.json_text import features_of_rows, objects, record_features
 from core.formats.shared.label_sets import display_values, matrix_of_names, resolved_labels, sets_of
 from core.formats.shared.limits import check_rows, check_size
-from core.formats.shared.mapping import ColumnMapping, ReadResult
+from core.formats.shared.mapping import ColumnMapping, ReadResult, guess_mapping
+from core.formats.shared.tabular import check_mapping, to_dataset
 from core.formats.shared.text_features import word_features
 
 NAME = "datasets"
@@ -39,14 +40,18 @@ CHUNK = 10_000  # instances written at once
 
 
 def sniff(head: bytes, path: Path) -> bool:
-    """Whether this is a folder that `save_to_disk` wrote."""
+    """Whether this is a folder that `save_to_disk` wrote, or an Arrow file."""
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return True
     return path.is_dir() and any((path / name).is_file() for name in (INFO, SPLITS))
 
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read a data set, or all splits of one."""
     findings = Findings()
-    table = _splits(path)
+    table = _splits(path) if path.is_dir() else _checked([path])
+    if not _is_ours(table):
+        return _guessed(table, mapping, findings)
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     key = next((name for name in LABEL_COLUMNS if name in columns), None)
     if key is None:
@@ -97,6 +102,14 @@ def _rows(folder: Path) -> pa.Table:
         files = sorted(folder.glob("*.arrow"))
     if not files:
         refuse("a folder of data sets needs its .arrow files", DAMAGED, value=folder.name)
+    table = _checked(files)
+    if METADATA not in (table.schema.metadata or {}) and (folder / INFO).is_file():
+        told = json.dumps({"info": {"features": _json(folder / INFO).get("features")}})
+        table = table.replace_schema_metadata({METADATA: told})
+    return table
+
+
+def _checked(files: Sequence[Path]) -> pa.Table:
     check_size(sum(one.stat().st_size for one in files if one.is_file()))
     try:
         tables = [_arrow(one) for one in files]
@@ -112,7 +125,29 @@ def _rows(folder: Path) -> pa.Table:
 
 def _arrow(path: Path) -> pa.Table:
     with pa.memory_map(str(path)) as file:
-        return pa.ipc.open_stream(file).read_all()
+        is_file = file.read(6) == b"ARROW1"
+        file.seek(0)
+        return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(file).read_all()
+
+
+def _is_ours(table: pa.Table) -> bool:
+    """Whether the columns are those that this program writes."""
+    names = {*table.column_names}
+    return bool(names & {*LABEL_COLUMNS}) and bool(names & {*FEATURE_COLUMNS, "text"})
+
+
+def _guessed(table: pa.Table, mapping: ColumnMapping | None, findings: Findings) -> ReadResult:
+    """Return a table of any columns, understood as other tables are."""
+    classes = class_names(table.schema)
+    batches = [with_names(batch, classes) for batch in table.to_batches()] if classes else None
+    table = pa.Table.from_batches(batches) if batches else table
+    full = guess_mapping(table, mapping)
+    if len(full.labels) == 1 and not full.label_names:
+        names = tuple(classes.get(full.labels[0], ()))
+        full = full.model_copy(update={"label_names": names})
+    check_mapping(full, table.column_names, findings)
+    dataset = to_dataset(table.to_batches(), full, table.num_rows, findings)
+    return ReadResult(dataset, findings.problems(), full, NAME)
 
 
 def _below(folder: Path, name: str) -> Path:

@@ -1,16 +1,16 @@
 """NumPy `.npz`: `X` (or its CSR arrays), `Y` truth, `Yp` candidates, names, ids, votes, display.
 
-Owns the keys. Without features, labels are enough; `L` is Snorkel's label matrix, a class number
-per source, less than 0 where it said nothing. An `.npy` file is one of these two. Refuses pickled
-objects, and archives that declare more than they can hold: sizes and headers are read and judged
-before any array is.
+Owns the keys; what others call them says what they are (`variables`). Without features, labels are
+enough; `L` is Snorkel's label matrix, a class number per source, less than 0 or NaN where it said
+nothing, or yes and no by item, source and label. An `.npy` file is labels or such a matrix. Reading
+refuses pickled objects, and archives that declare more than they can hold (`shared.arrays`).
 """
 
-import tokenize
+import re
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,44 +20,40 @@ import scipy.sparse as sp
 from core.data.dataset import NO_FEATURE, CandidateDataset, Features, no_features
 from core.data.votes import Votes
 from core.errors import ExportError
-from core.formats.shared.archives import BAD_ARCHIVE
+from core.formats.shared.arrays import NPY, array_alone, load_arrays
 from core.formats.shared.findings import refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
-from core.formats.shared.limits import check_shape, check_size
+from core.formats.shared.limits import check_shape
 from core.formats.shared.mapping import ColumnMapping, Outcome, ReadResult
 from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import checked_csr
 from core.formats.shared.tabular import NO_FEATURES
+from core.formats.shared.variables import (
+    ANSWERS,
+    NAMES,
+    ROLES,
+    called,
+    is_vector_of_classes,
+    table_of_classes,
+    votes_of_classes,
+)
 
 NAME = "npz"
 EXTENSIONS = (".npz",)
 
 DAMAGED = "The file is damaged or cut off: write it again."
-MAX_HEADER = 10_000
-MAX_MEMBERS = 10_000
 MAX_CODE = 0x10FFFF  # the last Unicode character
-# What NumPy raises on a header that is not one: it is parsed as Python literals.
-BAD_HEADER = (
-    ValueError,
-    KeyError,
-    TypeError,
-    SyntaxError,
-    RecursionError,
-    MemoryError,
-    tokenize.TokenError,
-)
 CSR_KEYS = ("X_data", "X_indices", "X_indptr", "X_shape")
 VOTE_KEYS = ("votes_sources", "votes_yes", "votes_answered", "votes_no")
 OUTCOME_KEYS = ("resolved", "confidences", "reasons")
 NAME_KEYS = ("label_names", "feature_names", "ids", "reason_texts")
 KEYS = ("X", *CSR_KEYS, "L", "Y", "Yp", *NAME_KEYS, *OUTCOME_KEYS, *VOTE_KEYS)
-SPELLINGS = {  # how others call them
-    "L": ("L_train", "label_matrix", "weak_labels"),
-    "Y": ("y", "labels", "y_train"),
-    "X": ("x", "features", "embeddings", "X_train"),
-}
+SPELLINGS = {"candidates": "Yp", "truth": "Y", "features": "X", "answers": "L"}
+"""What others call them is what they say (`variables`)."""
+SPARSE = ("data", "indices", "indptr", "shape", "format")  # as scipy.sparse.save_npz has it
+PROBABLE = re.compile(r".*(prob(s|a|abilities|ability)?|scores?|confidences?)|prob.*")
+PROBABLE_FROM = 0.5
 DISPLAY = "display_"
-NPY = b"\x93NUMPY"
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -109,27 +105,86 @@ def _loaded(path: Path) -> Arrays:
     with path.open("rb") as file:
         is_alone = file.read(len(NPY)) == NPY
     if is_alone:
-        array = _alone(path)
-        arrays = {"L" if array.ndim == 2 and _has_silence(array) else "Y": array}
+        arrays = {"Y": array_alone(path)}
     else:
-        spelled = {other: key for key, others in SPELLINGS.items() for other in others}
-        wanted = {*KEYS, *spelled}
-        found = load_arrays(path, lambda name: name in wanted or name.startswith(DISPLAY))
-        arrays = {key: array for key, array in found.items() if key not in spelled}
-        for other, array in found.items():
-            if other in spelled:
-                arrays.setdefault(spelled[other], array)
-    if "L" in arrays and not _has_silence(arrays["L"]):  # then it says yes or no of each label
-        arrays.setdefault("Y", arrays.pop("L"))
-    if "L" not in arrays and "Y" in arrays and _holds_classes(arrays["Y"]):
-        n_classes = int(arrays["Y"].max(initial=-1)) + 1
-        check_shape(len(arrays["Y"]), 0, n_classes)
-        arrays["Y"] = np.eye(n_classes, dtype=np.uint8)[arrays["Y"].astype(np.intp)]
+        arrays = _named(load_arrays(path, _is_known) or load_arrays(path, lambda name: True))
+    labels = arrays.get("Y")
+    if "L" not in arrays and labels is not None and labels.ndim > 1 and _has_silence(labels):
+        if not _is_signed(labels) and (is_alone or np.nanmax(labels) > 1):
+            arrays["L"] = arrays.pop("Y")  # an answer per person
+        else:
+            arrays["Y"] = (np.nan_to_num(labels) > 0).astype(np.uint8)
+    if "L" in arrays and arrays["L"].ndim == 2 and _is_table_of_marks(arrays["L"]):
+        arrays.setdefault("Y", arrays.pop("L"))  # then it says yes or no of each label
+    if "L" not in arrays:
+        width = next((arrays[key].shape[-1] for key in ("Yp",) if key in arrays), None)
+        for key in ("Y", "Yp"):
+            if key in arrays and is_vector_of_classes(arrays[key]):
+                arrays[key] = table_of_classes(arrays[key], width)
+            elif key in arrays and _holds_classes(arrays[key]):  # nothing but 0 and 1
+                arrays[key] = table_of_classes(arrays[key], width or 2)
     return arrays
 
 
+def _is_known(name: str) -> bool:
+    spoken = (what for _, what in (*ROLES, ("answers", ANSWERS), ("", NAMES), ("", PROBABLE)))
+    is_ours = name in KEYS or name.startswith(DISPLAY) or name in SPARSE
+    return is_ours or any(called([name], what) for what in spoken)
+
+
+def _named(found: Arrays) -> Arrays:
+    """Return the arrays by our names for them."""
+    own = {name: one for name, one in found.items() if name in KEYS or name.startswith(DISPLAY)}
+    if set(SPARSE) <= found.keys():
+        return {"Y": _sparse_labels(found)}
+    if not own.keys() & {"X", *CSR_KEYS, "Y", "Yp", "L"} and len(found) == 1:
+        (array,) = found.values()  # whatever it is called
+        own["L" if array.ndim > 1 and _has_silence(array) and not _is_signed(array) else "Y"] = (
+            array
+        )
+    rest = [name for name in found if name not in own and name not in ("l", "label_names")]
+    for role, what in (*ROLES, ("answers", ANSWERS)):
+        key, names = SPELLINGS[role], [name for name in called(rest, what) if name not in own]
+        if names and key not in own and not (key == "X" and CSR_KEYS[0] in own):
+            own[key] = found[names[0]]
+            rest.remove(names[0])
+    if not own.keys() & {"Y", "Yp", "L"} and (probable := called(rest, PROBABLE)):
+        said = [found[name] for name in probable if found[name].ndim == 2]  # of a model each
+        if said and {one.shape for one in said} == {said[0].shape} and said[0].dtype.kind == "f":
+            own["L"] = np.stack([one >= PROBABLE_FROM for one in said], axis=1).astype(np.int8)
+    if "X" in own and own["X"].ndim > 2 and own["X"].dtype.kind in "biuf":  # pictures
+        own["X"] = own["X"].reshape(len(own["X"]), -1)
+    for name in called(rest, NAMES):
+        if found[name].dtype.kind == "U" and found[name].ndim == 1:
+            own.setdefault("label_names", found[name])
+    return own
+
+
+def _sparse_labels(found: Arrays) -> npt.NDArray[Any]:
+    """Return a sparse matrix of 0 and 1; another one has no labels."""
+    if found["format"].item() not in (b"csr", "csr") or set(np.unique(found["data"])) - {0, 1}:
+        refuse(
+            "an npz needs Yp or Y", "Save labels beside the features.", value="one sparse matrix"
+        )
+    parts = (found[key] for key in ("data", "indices", "indptr", "shape"))
+    table = checked_csr(*parts, exact=True)
+    check_shape(table.shape[0], 0, table.shape[1])
+    return np.asarray(table.toarray() > 0, np.uint8)
+
+
 def _has_silence(array: npt.NDArray[Any]) -> bool:
-    return array.dtype.kind in "if" and array.size > 0 and bool(array.min() < 0)
+    if array.dtype.kind not in "if" or not array.size:
+        return False
+    return bool(np.isnan(array).any() or array.min() < 0)
+
+
+def _is_signed(array: npt.NDArray[Any]) -> bool:
+    """Whether this is a table of -1 and 1: no and yes of labels."""
+    return set(np.unique(array[: 10**4]).tolist()) == {-1, 1}
+
+
+def _is_table_of_marks(array: npt.NDArray[Any]) -> bool:
+    return not _has_silence(array) and bool(np.isin(array[: 10**4], (0, 1)).all())
 
 
 def _holds_classes(array: npt.NDArray[Any]) -> bool:
@@ -138,23 +193,21 @@ def _holds_classes(array: npt.NDArray[Any]) -> bool:
 
 def _class_votes(arrays: Arrays) -> Votes:
     """Return what every source of a label matrix said; the arrays get candidates and names."""
-    matrix = table_of(arrays, "L").astype(np.int64)
     truth = arrays.pop("Y", np.zeros(0, np.int64))
     stated = _names(arrays, "label_names")
-    n_classes = max(int(matrix.max(initial=-1)) + 1, len(stated))
-    if _holds_classes(truth) and len(truth) == len(matrix):
-        n_classes = max(n_classes, int(truth.max(initial=-1)) + 1)
-        arrays["Y"] = np.eye(n_classes, dtype=np.uint8)[truth.astype(np.intp)]
-    check_shape(len(matrix), 0, n_classes)
-    row, source = np.nonzero(matrix >= 0)
-    yes = np.stack([row, matrix[row, source], source], axis=1).astype(np.int32)
-    answered = np.stack([row, source], axis=1).astype(np.int32)
-    sources = tuple(f"source {k + 1}" for k in range(matrix.shape[1]))
-    shape = (len(matrix), n_classes)
-    votes = Votes(sources, yes, answered, np.zeros((0, 3), np.int32), shape).compact()
+    if arrays["L"].ndim == 3:  # item, person, label: yes, no, or nothing
+        shape = arrays["L"].shape
+        check_shape(shape[0], shape[1], shape[2])
+        names = [f"source {k + 1}" for k in range(shape[1])]
+        votes = Votes.from_array(arrays["L"].transpose(0, 2, 1), names).compact()
+        arrays["Yp"] = votes.candidates
+        return votes
+    votes, true = votes_of_classes(table_of(arrays, "L"), truth, stated)
+    if true is not None:
+        arrays["Y"] = true
     arrays["Yp"] = votes.candidates
     if not stated:
-        arrays["label_names"] = np.array([str(j) for j in range(n_classes)])
+        arrays["label_names"] = np.array([str(j) for j in range(votes.shape[1])])
     return votes
 
 
@@ -188,85 +241,12 @@ def _votes(arrays: Arrays) -> Votes | None:
     return Votes.from_arrays(parts, (n, n_labels))
 
 
-def load_arrays(path: Path, is_wanted: Callable[[str], bool]) -> Arrays:
-    """Return the wanted arrays of an archive; nothing is ever unpickled."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
-            if len(members) > MAX_MEMBERS:
-                rule = f"an npz has at most {MAX_MEMBERS:,} arrays"
-                refuse(rule, "Save a display column as one array.", value=f"{len(members):,}")
-            wanted = {n: m for m in members if is_wanted(n := m.filename.removesuffix(".npy"))}
-            check_size(sum(member.file_size for member in wanted.values()))
-            for member in members:
-                _check_member(archive, member)
-            return {name: _array(archive, member) for name, member in wanted.items()}
-    except BAD_ARCHIVE as error:
-        refuse(f"the npz archive cannot be read: {error}", DAMAGED)
-
-
-def _check_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
-    """Judge one array by its header, so that nothing is allocated on a lie."""
-    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        refuse("arrays must be stored or deflated", "Save it with numpy.", column=member.filename)
-    with archive.open(member) as stream:
-        _check_header(stream, member.filename, member.file_size)
-
-
-def _check_header(stream: IO[bytes], name: str, file_size: int) -> None:
-    shape, dtype = _header(stream, name)
-    if dtype.hasobject:
-        rule = "pickled objects are refused: reading one can run any program"
-        refuse(rule, "Save plain arrays.", column=name, value=str(dtype))
-    n_bytes = dtype.itemsize
-    for size in shape:
-        n_bytes *= int(size)
-    if n_bytes > file_size or min(shape, default=0) < 0:
-        found = f"{shape} of {dtype} in {file_size:,} bytes"
-        refuse("an array must fit its file", DAMAGED, column=name, value=found)
-
-
-def _header(stream: IO[bytes], name: str) -> tuple[Any, np.dtype[Any]]:
-    readers = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }
-    try:
-        read_header = readers[np.lib.format.read_magic(stream)]
-        shape, _, dtype = read_header(stream, max_header_size=MAX_HEADER)
-    except BAD_HEADER as error:
-        refuse(f"not a NumPy array: {error}", DAMAGED, column=name)
-    return shape, dtype
-
-
-def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    with archive.open(member) as stream:
-        return _read_array(stream, member.filename)
-
-
-def _alone(path: Path) -> npt.NDArray[Any]:
-    """Return the array of an `.npy` file."""
-    size = path.stat().st_size
-    check_size(size)
-    with path.open("rb") as stream:
-        _check_header(stream, path.name, size)
-        stream.seek(0)
-        return _read_array(stream, path.name)
-
-
-def _read_array(stream: IO[bytes], name: str) -> npt.NDArray[Any]:
-    try:
-        array: npt.NDArray[Any] = np.lib.format.read_array(
-            stream, allow_pickle=False, max_header_size=MAX_HEADER
-        )
-    except ValueError as error:
-        refuse(f"an array is incomplete: {error}", DAMAGED, column=name)
-    return array
-
-
 def exact_features(path: Path, mapping: ColumnMapping) -> Features:
     """Return the features with the type they have in the file."""
-    return features_of(load_arrays(path, lambda name: name in ("X", *CSR_KEYS)), exact=True)
+    arrays = _loaded(path)
+    if any(key in arrays for key in ("X", *CSR_KEYS)):
+        return features_of(arrays, exact=True)
+    return no_features(len(next(arrays[key] for key in ("L", "Yp", "Y") if key in arrays)))
 
 
 def features_of(arrays: Arrays, *, exact: bool = False) -> Features:

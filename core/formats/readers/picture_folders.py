@@ -51,9 +51,9 @@ def reads_zip(path: Path) -> bool:
 def table_in(folder: Path) -> Path | None:
     """Return the table that lies in a folder, alone or beside its pictures, if one does."""
     tables = [
-        path.name
-        for path in sorted(folder.iterdir())
-        if path.suffix.lower() in TABLES and path.is_file() and not path.name.startswith(".")
+        name
+        for name in sorted(files_below(folder))
+        if name.lower().endswith(TABLES if "/" not in name else TABLES[:-1])
     ]
     found = data_file_among(tables)
     if found is None and tables:

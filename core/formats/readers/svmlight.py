@@ -9,7 +9,7 @@ import json
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ CHUNK = 1_000  # lines turned into numbers at once
 LABEL_SET = re.compile(rb"[\d+,.-]+")
 PAIR = re.compile(rb"(\d+|qid):[^\s:]+")
 MAX_NUMBER = 2**31
-SIZES = re.compile(r"\d+ \d+ \d+")  # first line of the extreme classification repository's files
+SIZES = re.compile(r"(\d+) (\d+) (\d+)")  # first line in the extreme classification repository
 
 Pairs = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
@@ -55,6 +55,7 @@ class Lines:
     indices: npt.NDArray[np.int64]
     values: npt.NDArray[np.float64]
     counts: npt.NDArray[np.int64]  # features per line
+    sizes: tuple[int, int] | None = None  # features and labels, where the first line says so
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,15 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     names_path, truth_path, candidates_path, extra_path = siblings(path)
     findings = Findings()
     extra = _extra(extra_path, findings)
-    lines = _parse(_lines(path, findings), findings)
+    lines = replace(_parse(_lines(path, findings), findings), sizes=_sizes(path))
     labels = {"labels": lines.labels}
     for key, side in (("truth", truth_path), ("candidates", candidates_path)):
         if side.exists() and (extra.side_files is None or key in extra.side_files):
             labels[key] = _side_sets(side, len(lines.counts), findings)
     findings.stop_if_fatal()
-    names, first = _label_numbering(labels, _label_names(names_path, findings), extra, findings)
+    given = _label_names(names_path, findings)
+    n_labels = 0 if lines.sizes is None else lines.sizes[1]
+    names, first = _label_numbering(labels, given, n_labels, extra, findings)
     matrices = {key: sets.matrix(first, len(names)) for key, sets in labels.items()}
     if "candidates" in matrices:
         findings.add(RESOLVED.message, RESOLVED.fix)
@@ -138,6 +141,12 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         display=pd.DataFrame(extra.display) if extra.display else None,
     )
     return ReadResult(dataset, findings.problems(), mapping, NAME)
+
+
+def _sizes(path: Path) -> tuple[int, int] | None:
+    with path.open("rb") as file:
+        match = SIZES.fullmatch(file.readline(100).decode("latin-1").strip())
+    return None if match is None else (int(match[2]), int(match[3]))
 
 
 def _lines(path: Path, findings: Findings) -> Iterator[str]:
@@ -237,17 +246,22 @@ def _name(line: str) -> str:
 
 
 def _label_numbering(
-    labels: dict[str, LabelNumbers], names: list[str], extra: Extra, findings: Findings
+    labels: dict[str, LabelNumbers],
+    names: list[str],
+    n_labels: int,
+    extra: Extra,
+    findings: Findings,
 ) -> tuple[list[str], int]:
     """Return the label names and the number the first of them has."""
     used = np.concatenate([sets.numbers for sets in labels.values()])
     low, high = (int(used.min()), int(used.max())) if len(used) else (0, -1)
     first = int(low >= 1 and extra.n_features is None and (not names or high >= len(names)))
-    check_shape(len(labels["labels"].counts), 0, high + 1)
+    first = int(high >= n_labels) if n_labels else first
+    check_shape(len(labels["labels"].counts), 0, max(high + 1, n_labels))
     if not names:
         fix = "Name the labels, one per line, in <stem>.labels.txt."
         findings.add(f"labels have no names; numbered from {first}", fix)
-        names = [f"label{number}" for number in range(first, high + 1)]
+        names = [f"label{number}" for number in range(first, max(high + 1, n_labels + first))]
     elif first:
         fix = "Count from 0 if that is wrong."
         findings.add("label 0 never occurs: the first name belongs to label 1", fix)
@@ -260,7 +274,7 @@ def _label_numbering(
 def exact_features(path: Path, mapping: ColumnMapping) -> Features:
     """Return the features as float64; what side files say of them is not known here."""
     findings = Findings()
-    lines = _parse(_lines(path, findings), findings)
+    lines = replace(_parse(_lines(path, findings), findings), sizes=_sizes(path))
     return _features(lines, lines.values, Extra(), findings)
 
 
@@ -268,11 +282,14 @@ def _features(lines: Lines, values: npt.NDArray[Any], extra: Extra, findings: Fi
     n, stored = len(lines.counts), values != 0
     low = int(lines.indices.min(initial=MAX_NUMBER))
     first = int(low >= 1 or extra.n_features is not None)
+    if lines.sizes is not None:
+        first = int(int(lines.indices.max(initial=0)) >= lines.sizes[0])
     if extra.n_features is None:
         fix = "Nothing to do, unless a first feature is missing."
         findings.add(f"features are taken to be numbered from {first}", fix)
     d = extra.n_features
     d = int(lines.indices.max(initial=first - 1)) + 1 - first if d is None else d
+    d = max(d, 0 if lines.sizes is None else lines.sizes[0])
     check_shape(n, d, 0)
     columns = lines.indices[stored] - first
     if columns.size and not 0 <= columns.min() <= columns.max() < d:

@@ -227,6 +227,9 @@ def _said(said: Any, names: NameReader) -> tuple[list[str], list[str] | None]:
     if isinstance(said, Mapping) and "choices" not in said:
         marks = {str(name): parse_flag(mark) for name, mark in said.items() if mark is not None}
         if None in marks.values():
+            label = label_in(said)
+            if label is not None and label is not said:
+                return _said(label, names)
             raise ValueError("neither 0 nor 1")
         yes = [name for name, mark in marks.items() if mark]
         return yes, [name for name, mark in marks.items() if not mark]

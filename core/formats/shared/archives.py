@@ -4,6 +4,7 @@ The limit counts the bytes that really come out, whatever the archive declares, 
 """
 
 import gzip
+import re
 import tempfile
 import zipfile
 import zlib
@@ -55,12 +56,12 @@ def unpacked(path: Path, name: str) -> Iterator[Path]:
 
 
 @contextmanager
-def all_unpacked(path: Path) -> Iterator[Path]:
-    """Give the folder with all files of a zip file; it is removed afterwards."""
+def all_unpacked(path: Path, without: re.Pattern[str] | None = None) -> Iterator[Path]:
+    """Give the folder with all files of a zip file, or some; it is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="plain-") as folder:
         try:
             with zipfile.ZipFile(path) as archive:
-                _unpack_all(archive, Path(folder))
+                _unpack_all(archive, Path(folder), without)
         except BAD_ARCHIVE as error:
             refuse(f"the archive cannot be unpacked: {error}", DAMAGED)
         yield Path(folder)
@@ -95,9 +96,13 @@ def _exported(names: list[str]) -> str | None:
     return about if about and is_there else None
 
 
-def _unpack_all(archive: zipfile.ZipFile, folder: Path) -> None:
+def _unpack_all(
+    archive: zipfile.ZipFile, folder: Path, without: re.Pattern[str] | None = None
+) -> None:
     n_bytes = 0
     for member in archive.infolist():
+        if without is not None and without.search(member.filename):
+            continue
         name = PurePosixPath(member.filename)
         if name.is_absolute() or ".." in name.parts or PureWindowsPath(member.filename).drive:
             refuse("files of an archive must lie in it", "Pack it again.", value=str(name))

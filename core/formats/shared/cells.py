@@ -147,9 +147,22 @@ def _names_of(cell: Any) -> list[str]:
         cell = [cell]
     if not isinstance(cell, list | tuple | set | frozenset | np.ndarray):
         raise ValueError("not a list of names")
-    parts = [_inner(list(one)) if isinstance(one, list | tuple) else [one] for one in cell]
+    parts = [_inner(list(one)) if isinstance(one, list | tuple) else _held(one) for one in cell]
     flat = [part for group in parts for part in group]
     return [_name(one) for one in flat if one is not None]
+
+
+def _held(one: Any) -> list[Any]:
+    """Return what is chosen in `{"task": "T0", "value": ["sea"]}` and `{"seen": {"sea": true}}`."""
+    if not isinstance(one, dict):
+        return [one]
+    key = name_key(one)
+    if key is not None:
+        return list(one[key]) if isinstance(one[key], list) else [one]
+    ticks = [value for value in one.values() if isinstance(value, dict)]
+    are_ticks = all(type(tick) is bool for value in ticks for tick in value.values())
+    is_ticked = bool(ticks) and len(ticks) == len(one) and are_ticks
+    return [name for value in ticks for name, tick in value.items() if tick] if is_ticked else [one]
 
 
 def _inner(part: list[Any]) -> list[Any]:

@@ -14,13 +14,14 @@ def class_names(schema: pa.Schema) -> dict[str, list[str]]:
     """Return the class names of every column of numbers, or of lists of them, that has such."""
     try:
         features = json.loads((schema.metadata or {})[METADATA])["info"]["features"]
-        items = [(str(name), _names(feature)) for name, feature in features.items()]
+        items = [(str(name), class_names_of(feature)) for name, feature in features.items()]
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
         return {}
     return {name: names for name, names in items if names and name in schema.names}
 
 
-def _names(feature: Any) -> list[str]:
+def class_names_of(feature: Any) -> list[str]:
+    """Return the names of a described column of classes, or of lists of them."""
     if isinstance(feature, list) and len(feature) == 1:  # how lists were described once
         feature = feature[0]
     while isinstance(feature, Mapping) and isinstance(feature.get("feature"), Mapping):

@@ -48,17 +48,12 @@ from core.formats.shared.guessing_sets import (
     unnamed_set,
     varying_names,
 )
-from core.formats.shared.mapping import (
-    LABEL_PREFIXES,
-    TRUTH_PREFIXES,
-    ColumnMapping,
-    plain_names,
-)
+from core.formats.shared.guessing_truth import find_truth
+from core.formats.shared.mapping import ColumnMapping
 from core.formats.shared.people import find_people
 from core.formats.shared.people_columns import find_alike_columns
 from core.formats.shared.profiles import (
     ID_NAMES,
-    TRUTH_NAMES,
     Profile,
     Roles,
     delimiter_of,
@@ -84,7 +79,7 @@ WEAK_ID_NAMES = (
 def guess(table: pa.Table, given: ColumnMapping | None = None) -> ColumnMapping:
     """Return a full mapping of the table's columns; what `given` states is kept."""
     roles = Roles(table, given)
-    about = (_find_id, _find_labels, _find_truth, find_features, find_shown)
+    about = (_find_id, _find_labels, find_truth, find_features, find_shown)
     for find in (find_people, find_triples, find_composite_ids, *about):
         find(roles)
     return roles.mapping(tuple(table.column_names))
@@ -164,24 +159,3 @@ def _is_set(roles: Roles, columns: list[Profile]) -> bool:
         return False
     is_classes = columns[0].holds_class_numbers and not columns[0].is_uncertain
     return columns[0].kind != "number" or (is_classes and roles.open("label_style"))
-
-
-def _find_truth(roles: Roles) -> None:
-    if not roles.open("truth"):
-        stated = [roles.profiles[name] for name in roles.fields["truth"] if name in roles.profiles]
-        as_set = len(stated) == 1 and stated[0].kind not in ("binary", "number")
-        roles.set("truth_layout", "delimited" if as_set else "one_hot")
-        return
-    labels = set(plain_names(tuple(roles.fields.get("labels", ())), LABEL_PREFIXES))
-    one_hot = roles.fields.get("layout", "one_hot") == "one_hot"
-    for prefix in TRUTH_PREFIXES:
-        columns = roles.prefixed(prefix, "binary", "empty")
-        columns = tuple(name for name in columns if not one_hot or name[len(prefix) :] in labels)
-        if columns:
-            reason = f"{len(columns)} columns begin with {prefix!r}"
-            roles.take("truth", columns, reason, truth_layout="one_hot")
-            return
-    found = roles.named(TRUTH_NAMES, "text", "names", "numbers", "other", "empty")
-    if found is not None:
-        reason = f"the column is called {found.name!r}"
-        roles.take("truth", [found.name], reason, truth_layout="delimited")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from core.formats.shared.guessing_flags import MAX_RATED, allows_layout
 from core.formats.shared.profiles import Profile, Roles
 
-STEM = r"prob|proba|probs|probability|score|pred|prediction|predicted"
+STEM = r"prob|proba|probs|probability|probabilities|scores?|pred|prediction|predicted"
 PROBABLE = re.compile(
     rf"(?P<before>{STEM}|p)[ _.:-](?P<label>.+)|.+[ _.:-](?P<behind>{STEM})", re.I
 )

@@ -7,6 +7,7 @@ import re
 
 from core.formats.shared.answers import loaded
 from core.formats.shared.cells import parse_names
+from core.formats.shared.companions import SPLITS
 from core.formats.shared.guessing_flags import MAX_RATED, allows_layout
 from core.formats.shared.mapping import LABEL_PREFIXES, NO_LABEL
 from core.formats.shared.people_columns import find_alike_columns, is_numbered, share_names
@@ -30,7 +31,7 @@ OTHER_SET_NAMES = (
     *("category", "tag", "class", "class_label", "choice", "topic", "genre", "sentiment", "rating"),
     *("predictions", "prediction", "predicted_labels", "attributes", "keywords", "toxicity"),
     *("intent", "intents", "code", "codes", "codings", "result", "results", "taskanswers"),
-    *("class_name", "label_name", "labelname"),
+    *("class_name", "label_name", "labelname", "target_ind"),
 )
 ENDS_IN_NAMES = re.compile(
     r".*[ _.:-](labels?|tags?|categories|genres?|classes|topics|emotions|findings|keywords)"
@@ -50,7 +51,6 @@ FIRST = ("primary", "main", "first", "principal")
 REPEATS = (
     "the only column with a few names that come again"  # how reasons begin that are asked about
 )
-SPLITS = {"train", "training", "test", "testing", "val", "valid", "validation", "dev", "eval"}
 MAX_NAME = 40  # letters of a label, where its column is not called one
 _AGAIN = 4  # times that a name stands in the first rows, in the mean
 

@@ -1,14 +1,16 @@
 """Names of classes in a file beside the data, where the data holds their numbers."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from core.formats.shared.cells import parse_names
-from core.formats.shared.companions import LISTS, MAX_LIST, NAMES
+from core.formats.shared.companions import LISTS, MAX_LIST, NAMES, describes
 from core.formats.shared.folding import cells_of
 from core.formats.shared.mapping import ColumnMapping
 
@@ -16,10 +18,16 @@ MAX_FILES = 200
 MAX_NAME = 200
 MAX_UNUSED = 3  # names per number that is met: more are a list of something else
 ROWS = 20_000
+MOST = 1000
+MAX_DIGITS = 6
 
 
-def with_names_beside(mapping: ColumnMapping, sample: pa.Table, path: Path) -> ColumnMapping:
+def with_names_beside(
+    mapping: ColumnMapping, sample: pa.Table, path: Path, told: Sequence[str] = ()
+) -> ColumnMapping:
     """Return the mapping with the labels' names, if cells hold numbers and a file beside has names.
+
+    Or the document itself has: those that are `told`.
 
     The file has a name per line, at least as many as the largest number asks for and not many more;
     of several that which is called most like the data.
@@ -29,14 +37,15 @@ def with_names_beside(mapping: ColumnMapping, sample: pa.Table, path: Path) -> C
     numbers = _class_numbers(mapping, sample)
     if not numbers or not path.parent.is_dir():
         return mapping
-    rated = [(_likeness(file, path), file, names) for file, names in _lists_beside(path)]
+    rated = [(_likeness(file, path), file.name, names) for file, names in _lists_beside(path)]
+    rated += [(MOST, "the document", names) for names in (list(told),) if names]
     rated = [one for one in rated if len(one[2]) <= MAX_UNUSED * len(numbers) + MAX_UNUSED]
     fitting = [one for one in rated if one[0] and len(one[2]) > max(numbers) - (min(numbers) > 0)]
     if not fitting:
         return mapping
     _, file, names = max(fitting, key=lambda one: (one[0], -len(one[2])))
     first = 1 if min(numbers) > 0 and len(names) == max(numbers) else 0
-    why = f"class numbers are names of {file.name} beside it, counted from {first}"
+    why = f"class numbers are names of {file} beside it, counted from {first}"
     found = {"label_names": tuple(names), "numbered_from": first}
     return mapping.model_copy(update={**found, "reasons": {**mapping.reasons, "label_names": why}})
 
@@ -49,6 +58,7 @@ def _class_numbers(mapping: ColumnMapping, sample: pa.Table) -> set[int]:
                 names = parse_names(cell, mapping.delimiter)
             except ValueError:
                 return set()
+            names = [name for name in names if name not in mapping.not_asked]
             if not all(name.isdecimal() and len(name) < 6 for name in names):
                 return set()
             found.update(map(int, names))
@@ -57,17 +67,35 @@ def _class_numbers(mapping: ColumnMapping, sample: pa.Table) -> set[int]:
 
 def _lists_beside(path: Path) -> Iterable[tuple[Path, list[str]]]:
     for file in islice(sorted(path.parent.iterdir()), MAX_FILES):
-        if file.suffix.lower() not in LISTS or file.name == path.name or not file.is_file():
+        is_list = file.suffix.lower() in LISTS or (file.suffix == ".json" and describes(file.name))
+        if not is_list or file.name == path.name or not file.is_file():
             continue
         if file.is_symlink() or file.stat().st_size > MAX_LIST:
             continue
         try:
-            lines = file.read_text("utf-8-sig").splitlines()
-        except (OSError, UnicodeError):
+            text = file.read_text("utf-8-sig")
+            lines = _listed(text) if file.suffix == ".json" else text.splitlines()
+        except (OSError, ValueError, RecursionError):
             continue
         names = [line.strip() for line in lines if line.strip()]
         if len(names) > 1 and len(set(names)) == len(names) and max(map(len, names)) <= MAX_NAME:
             yield file, names
+
+
+def _listed(text: str) -> list[str]:
+    return names_in(json.loads(text))
+
+
+def names_in(found: Any) -> list[str]:
+    """Return the names in `["sea"]`, `{"0": "sea"}`, `{"sea": 0}`, `[{"id": 0, "name": "sea"}]`."""
+    if isinstance(found, list) and all(isinstance(one, dict) for one in found):
+        found = {str(one.get("id", k)): one.get("name") for k, one in enumerate(found)}
+    if isinstance(found, dict):
+        pairs = [(k, v) if str(k).isdecimal() else (str(v), k) for k, v in found.items()]
+        by_number = {int(k): v for k, v in pairs if k.isdecimal() and len(k) < MAX_DIGITS}
+        whole = sorted(by_number) == list(range(len(found)))
+        found = [by_number[k] for k in sorted(by_number)] if whole else []
+    return [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
 
 
 def _likeness(file: Path, path: Path) -> int:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LABEL_PREFIXES = (
     *("label_", "candidate_", "label:", "labels_", "Answer."),
-    *("soft_label.", "soft_label_", "soft_labels."),
+    *("soft_label.", "soft_label_", "soft_labels.", "cats.", "labels."),
 )
 SAID_PREFIXES = (*LABEL_PREFIXES, "p_", "prob_", "proba_", "pred_", "score_")  # by somebody
 NESTED = re.compile(r"(annotations|answers|votes|predictions|ratings)\.", re.IGNORECASE)

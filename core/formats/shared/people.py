@@ -184,6 +184,8 @@ def _item_of(roles: Roles, who: Sequence[Any] | None, rater: str) -> Profile | N
     free = [one for one in free if not ANSWERED.match(one.key)]
     free = [one for one in free if not any(isinstance(v, float) and v % 1 for v in one.values)]
     called = [one for one in free if ITEM.fullmatch(one.last_key) or one.key.endswith("id")]
+    if any(one.key == "_input_hash" for one in called):  # Prodigy's tasks ask about one label each
+        called = [one for one in called if one.key != "_task_hash"]
     called += [one for one in free if ENDS_IN_ITEM.fullmatch(one.key) and one not in called]
     short = [one for one in free if one.kind == "text" and one.has_no_spaces and not one.is_outcome]
     for group in (

@@ -9,6 +9,7 @@ values, and XML with entities.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -107,14 +108,32 @@ def _label_names(
     match = MEKA.search(table.relation)
     if xml is not None:
         return _listed(_xml_names(xml), attributes, xml.name, findings)
+    if table.outputs:
+        return _listed(table.outputs, attributes, "@outputs", findings)
     if match is None:
-        fix = f"Put {path.stem}.xml beside the file (Mulan), or -C n into its @relation (MEKA)."
-        refuse("the labels of an ARFF file must be named", fix)
+        return _flags_at_an_end(path, table, findings)
     count = int(match[1])
     if not 0 < abs(count) <= len(attributes):
         rule = f"-C must count labels among the {len(attributes)} attributes"
         refuse(rule, "Correct the @relation.", value=count)
     return attributes[:count] if count > 0 else attributes[count:]
+
+
+def _flags_at_an_end(path: Path, table: Table, findings: Findings) -> list[str]:
+    """Return the attributes of 0 and 1 at the end, else at the beginning, where others are not."""
+    are_flags = [bool(truth_values(attribute.values or ())) for attribute in table.attributes]
+    names = [attribute.name for attribute in table.attributes]
+    last = names[len(names) - len(list(takewhile(bool, reversed(are_flags)))) :]
+    first = names[: len(list(takewhile(bool, are_flags)))]
+    found = last or first
+    fix = f"Put {path.stem}.xml beside the file (Mulan), or -C n into its @relation (MEKA)."
+    if len(found) < 2 or len(found) == len(names):
+        refuse("the labels of an ARFF file must be named", fix)
+    where = "last" if last else "first"
+    rule = f"which attributes are labels? The {where} {len(found)} are taken, which are 0 or 1"
+    ways = "If it is others, name them (--labels NAME), put the XML beside the file (Mulan), or "
+    findings.add(rule, ways + "-C n into its @relation (MEKA).", value=", ".join(found[:4]))
+    return found
 
 
 def _listed(
@@ -129,10 +148,14 @@ def _listed(
 
 
 def _xml_beside(path: Path) -> Path | None:
-    """Return the XML with the longest stem the file's begins with: parts share one (`x-train`)."""
-    stem = path.stem.lower()
-    beside = [xml for xml in path.parent.glob("*.xml") if stem.startswith(xml.stem.lower())]
-    return max(beside, key=lambda xml: len(xml.stem), default=None)
+    """Return the XML with the longest stem the file's begins with: parts share one (`x-train`).
+
+    Else the only one there is, if it is called labels.
+    """
+    stem, every = path.stem.lower(), list(path.parent.glob("*.xml"))
+    beside = [xml for xml in every if stem.startswith(xml.stem.lower())]
+    alone = [xml for xml in every if len(every) == 1 and "label" in xml.stem.lower()]
+    return max(beside or alone, key=lambda xml: len(xml.stem), default=None)
 
 
 def _xml_names(path: Path) -> list[str]:

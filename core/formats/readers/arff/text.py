@@ -21,7 +21,9 @@ from core.formats.shared.limits import MAX_FEATURES, check_shape, check_size
 TEXT = 64  # bytes of a text
 NUMERIC = ("numeric", "real", "integer")
 TEXTUAL = ("string", "date")
-HEADER = re.compile(r"@(relation|attribute|data)\b[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+HEADER = re.compile(
+    r"@(relation|attribute|data|(?:in|out)puts?)\b[ \t]*(.*)", re.IGNORECASE | re.DOTALL
+)
 SPECIAL = re.compile(r"['\"?%\\]")
 WORD = r"""[^\s'"{}%?,]+"""
 SIMPLE = re.compile(
@@ -53,6 +55,7 @@ class Table:
     attributes: list[Attribute]
     numbers: Any = None  # (n, n_attributes) of float32, or float64 if asked for, dense or CSR
     texts: dict[int, list[str]] = field(default_factory=dict)
+    outputs: list[str] = field(default_factory=list)  # KEEL names its labels
 
 
 def parse(text: Iterable[str], findings: Findings, *, exact: bool = False) -> Table:
@@ -84,6 +87,10 @@ def _header(lines: Iterator[tuple[int, str]], findings: Findings) -> Table:
             return table
         if match and word == "relation":
             table.relation = "".join(token or "?" for token in tokens(match[2])[:1])
+        elif match and word in ("output", "outputs"):
+            table.outputs = [str(token) for token in tokens(match[2]) if token != SEPARATOR]
+        elif match and word in ("input", "inputs"):
+            continue
         elif match:
             table.attributes.append(_attribute(match[2], number, findings))
         elif line.strip() and not line.lstrip().startswith("%"):
@@ -100,7 +107,7 @@ def _attribute(text: str, number: int, findings: Findings) -> Attribute:
     parts = tokens(text)
     name, kind = (str(parts[0]), parts[1:]) if parts else ("", [])
     word = str(kind[0]).lower() if kind else ""
-    if word in NUMERIC:
+    if word in NUMERIC or word.partition("[")[0] in NUMERIC:  # KEEL: real [0.0, 1.0]
         return Attribute(name)
     if word in TEXTUAL:
         return Attribute(name, is_text=True)

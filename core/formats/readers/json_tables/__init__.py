@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,18 +25,22 @@ from core.formats.readers.json_tables.nesting import (
     flattened,
     is_coco,
     keyed_records,
+    names_told,
+    parts_records,
     records_in,
     split_records,
     ungrouped,
     via_records,
+    view_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
+from core.formats.readers.json_tables.spelling import respelled
 from core.formats.readers.json_tables.tools import with_label_names
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.json_text import load_json
-from core.formats.shared.label_files import with_names_beside
+from core.formats.shared.label_files import names_in, with_names_beside
 from core.formats.shared.limits import check_rows, check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.progress import report
@@ -53,6 +57,14 @@ MAX_FIELDS = 1000
 CELL = 16  # bytes of a value on its way into a table
 
 Record = Mapping[str, Any]
+
+
+class Loaded(NamedTuple):
+    """The objects of a file as a table; its column of keys, if they have keys; names of classes."""
+
+    table: pa.Table
+    key: str | None = None
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -73,24 +85,24 @@ class RecordFormat:
     def read(self, path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
         """Read the objects as rows of a table."""
         findings = Findings()
-        table, key = self._loaded(path, findings)
+        table, key, told = self._loaded(path, findings)
         findings.stop_if_fatal()
         given = mapping or ColumnMapping()
         if key is not None:  # what is stated goes before
             stated = {name: getattr(given, name) for name in given.model_fields_set}
             why = {"id": "the document's keys", "keyed": "it is one object of objects"}
             mapping = ColumnMapping(**{"id": key, "keyed": True, "reasons": why, **stated})
-        full = with_names_beside(guess_mapping(table, mapping), table, path)
+        full = with_names_beside(guess_mapping(table, mapping), table, path, told)
         check_mapping(full, table.column_names, findings)
         dataset = to_dataset(table.to_batches(), full, table.num_rows, findings)
         return ReadResult(dataset, findings.problems(), full, self.NAME)
 
-    def _loaded(self, path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
-        """Return the objects as a table, and the name of its column of keys, if they have keys."""
+    def _loaded(self, path: Path, findings: Findings) -> "Loaded":
+        """Return the objects as a table, and what the document tells of it."""
         if self.lines:
             check_size(LINE_COST * path.stat().st_size, "JSON Lines")
             wide = wide_table(path)
-            return _table(_lines(path, findings)) if wide is None else wide, None
+            return Loaded(_table(_lines(path, findings)) if wide is None else wide)
         return _document(path, findings)
 
     def write(
@@ -121,7 +133,7 @@ class RecordFormat:
 
     def cells(self, path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
         """Give the values of all keys, as columns."""
-        yield from self._loaded(path, Findings())[0].to_batches()
+        yield from self._loaded(path, Findings()).table.to_batches()
 
     def rows(self, path: Path, *, keyed: bool = False) -> Iterator[str] | None:
         """Give the objects as they are written; none where they are not written as objects."""
@@ -231,30 +243,43 @@ def _parsed(text: str) -> tuple[Record | None, str]:
     return (record, "") if isinstance(record, dict) else (None, f"it is a {type(record).__name__}")
 
 
-def _document(path: Path, findings: Findings) -> tuple[pa.Table, str | None]:
-    found, key = load_json(path, findings), None
-    if isinstance(found, dict) and is_coco(found):
-        found = coco_records(found)
-    elif isinstance(found, dict):
-        found = via_records(found) or split_records(found) or found
+def _document(path: Path, findings: Findings) -> Loaded:
+    found, key, told = load_json(path, findings), None, []
+    if isinstance(found, dict):
+        told = names_told(found)
+        views = coco_records(found) if is_coco(found) else None
+        found = views or via_records(found) or split_records(found) or parts_records(found) or found
     if isinstance(found, dict):
         records = None if len(found) > 1 and are_keyed(found) else records_in(found)
+        records = records or view_records(found)
         if records is not None:
             found = records
         elif are_keyed(found):
             key, found = keyed_records(found)
         else:
-            return _column_table(found), None
+            return _column_table(found, told)
     if isinstance(found, list) and are_label_lists(found):
         found = [{"labels": one} for one in found]
+    if isinstance(found, list) and found and all(map(_is_text_and_about, found)):
+        found = [{"text": text, **about} for text, about in found]  # spaCy's
     if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'
         refuse("JSON must be a list of objects, objects by id, or an object of columns", fix)
-    return _table(_chunks(ungrouped(found))), key
+    return Loaded(_table(_chunks(ungrouped(found))), key, told)
 
 
-def _column_table(found: Mapping[str, Any]) -> pa.Table:
-    """`{"a": [1, 2]}`, or pandas' `{"a": {"0": 1, "1": 2}}`."""
+def _is_text_and_about(one: Any) -> bool:
+    is_pair = isinstance(one, list) and len(one) == 2
+    return is_pair and isinstance(one[0], str) and isinstance(one[1], dict)
+
+
+def _column_table(found: Mapping[str, Any], told: Sequence[str]) -> Loaded:
+    """`{"a": [1, 2]}`, or pandas' `{"a": {"0": 1, "1": 2}}`; names of classes are no column."""
+    if told:
+        found = {key: value for key, value in found.items() if list(told) != names_in(value)}
+    if len(found) == 1 and are_keyed(inner := next(iter(found.values()))):
+        key, records = keyed_records(inner)  # {"classes": […], "labels": {"a.jpg": [0, 2]}}
+        return Loaded(_table(_chunks(records)), key, told)
     columns = {
         name: list(value.values()) if isinstance(value, dict) else value
         for name, value in found.items()
@@ -264,7 +289,7 @@ def _column_table(found: Mapping[str, Any]) -> pa.Table:
         fix = "Write every key as a list with one value per instance."
         refuse("columns must be lists of one length", fix, value=sorted(sizes)[:10])
     _check_columns(columns, max(sizes, default=0))
-    return pa.table({name: _array(value) for name, value in columns.items()})
+    return Loaded(pa.table({name: _array(value) for name, value in columns.items()}), None, told)
 
 
 def _table(chunks_of_records: Iterable[Sequence[Record]]) -> pa.Table:
@@ -272,7 +297,7 @@ def _table(chunks_of_records: Iterable[Sequence[Record]]) -> pa.Table:
     chunks: dict[str, list[pa.Array]] = {}
     n_rows, n_bytes = 0, 0
     for chunk in chunks_of_records:
-        chunk = flattened(with_label_names(chunk))
+        chunk = flattened(respelled(with_label_names(chunk)))
         for name in dict.fromkeys(chain.from_iterable(chunk)):
             chunks.setdefault(name, [pa.nulls(n_rows)] if n_rows else [])
         n_rows += len(chunk)

@@ -10,28 +10,86 @@ from typing import Any
 
 from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
 from core.formats.shared.cells import parse_names
+from core.formats.shared.class_labels import class_names_of
+from core.formats.shared.companions import NAMES, SPLITS
 from core.formats.shared.findings import refuse
+from core.formats.shared.label_files import names_in
 from core.formats.shared.people_cells import ANSWER_NAMES
+from core.formats.shared.profiles import PICTURE
 
-KEY = "id"
+KEY, IMAGE = "id", "image"
 MAX_GROUP = 50  # keys of an object that becomes columns
 SAMPLE = 200
 DEPTH = 3
+MIN_ITEMS = 10  # of people who have an object each
+SHARED = 1.2  # answers per item, at least
 LONGER = 3  # times as many objects as in any other list of a document
 
 Record = Mapping[str, Any]
 
 
-def are_keyed(document: Mapping[str, Any]) -> bool:
+def are_keyed(document: Any) -> bool:
     """Whether a document is `{"7": {"text": …}, "8": {…}}`, or `{"7": ["sea"], "8": []}`.
 
     Not pandas' `{"text": {"0": …, "1": …}}`, whose inner keys count rows.
     """
-    values = list(document.values())
+    values = list(document.values()) if isinstance(document, dict) else []
     if len(values) > 1 and all(isinstance(value, dict) for value in values):
         inner = set(chain.from_iterable(values[:SAMPLE]))
         return bool(inner) and not all(str(key).lstrip("-").isdecimal() for key in inner)
+    if len(values) > 1 and all(isinstance(value, str) for value in values):
+        return 2 * len(set(values)) < len(values)  # {"a.jpg": "sea", "b.jpg": "sea"}
     return _are_label_lists(values)
+
+
+def view_records(document: Mapping[str, Any]) -> list[Record] | None:
+    """Return the views in `{"anna": {"7": ["sea"], "8": []}, "bob": {"7": …}}`.
+
+    Items are many and several people's, and what is said of them comes again.
+    """
+    held = [value for value in document.values() if isinstance(value, dict)]
+    items = {key for value in held for key in value}
+    said = [one for value in held for one in value.values()]
+    if len(held) < max(2, len(document)) or len(items) < max(MIN_ITEMS, LONGER * len(held)):
+        return None
+    if len(said) < SHARED * len(items) or not all(map(_is_answer, said)):
+        return None
+    fields = key_among(dict.fromkeys(items), (*LABEL_KEYS, *SOURCE_KEYS, "text"))
+    if fields is not None or LONGER * len(set(map(str, said))) > len(said):
+        return None
+    return [
+        {"item": item, "annotator": who, "labels": one}
+        for who, value in document.items()
+        for item, one in value.items()
+    ]
+
+
+def _is_answer(said: Any) -> bool:
+    if isinstance(said, list):
+        return all(isinstance(name, str) for name in said)
+    return isinstance(said, str) and len(said) < MAX_GROUP
+
+
+def parts_records(document: Mapping[str, Any]) -> list[Record] | None:
+    """Return the records of `{"train": [{…}], "test": [{…}]}`, each with where it is from."""
+    given = {key: value for key, value in document.items() if are_records(value)}
+    if len(given) < 2 or not all(str(key).casefold() in SPLITS for key in given):
+        return None
+    return [{"split": key, **one} for key, value in given.items() for one in value]
+
+
+def names_told(document: Mapping[str, Any]) -> list[str]:
+    """Return the names of classes that a document tells beside its items."""
+    for key, value in document.items():
+        if NAMES.search(str(key)) and isinstance(value, list | dict) and value:
+            names = names_in(value)
+            if len(names) > 1 and len(set(names)) == len(names):
+                return names
+    features = document.get("features")  # of the server of Hugging Face's data sets
+    listed = features if isinstance(features, list) else []
+    told = {str(one.get("name")): one.get("type") for one in listed if isinstance(one, dict)}
+    found = [names for names in map(class_names_of, told.values()) if names]
+    return found[0] if len(found) == 1 else []
 
 
 def _are_label_lists(values: Sequence[Any]) -> bool:
@@ -39,7 +97,7 @@ def _are_label_lists(values: Sequence[Any]) -> bool:
         return False
     names = [name for value in values for name in value]
     uneven = len({len(value) for value in values}) > 1
-    return uneven and bool(names) and all(isinstance(name, str) for name in names)
+    return uneven and bool(names) and {*map(type, names)} in ({str}, {int})
 
 
 def keyed_records(document: Mapping[str, Any]) -> tuple[str, list[Record]]:
@@ -47,8 +105,10 @@ def keyed_records(document: Mapping[str, Any]) -> tuple[str, list[Record]]:
     values = list(document.values())
     known = {key for value in values if isinstance(value, dict) for key in value}
     column = next(name for name in (KEY, "key", "_key", "__key__") if name not in known)
+    are_pictures = all(PICTURE.search(str(key)) for key in document) and IMAGE not in known
+    keys = (column, IMAGE) if are_pictures else (column,)
     return column, [
-        {column: key, **(value if isinstance(value, dict) else {"labels": value})}
+        {**dict.fromkeys(keys, key), **(value if isinstance(value, dict) else {"labels": value})}
         for key, value in document.items()
     ]
 
@@ -188,7 +248,10 @@ def ungrouped(records: Sequence[Record]) -> Sequence[Record]:
         return records
     inner = [key for key in items[0] if all(are_records(item.get(key)) for item in items[:5])]
     has_people = any(key_among(item, SOURCE_KEYS[:-5]) is not None for item in items)
-    if not inner or has_people:
+    outer = [{key: value for key, value in one.items() if key != group} for one in some]
+    have_texts = all(map(_is_labelled_text, items)) and not any(map(_is_labelled, outer))
+    have_texts = have_texts and not any(map(_has_text, outer))
+    if has_people or not (inner or have_texts):
         return records
     return [
         {**{key: value for key, value in one.items() if key != group}, **item}
@@ -196,6 +259,19 @@ def ungrouped(records: Sequence[Record]) -> Sequence[Record]:
         for item in one[group]
         if isinstance(item, dict)
     ]
+
+
+def _is_labelled(record: Record) -> bool:
+    return key_among(record, LABEL_KEYS) is not None
+
+
+def _is_labelled_text(record: Record) -> bool:
+    return _is_labelled(record) and _has_text(record)
+
+
+def _has_text(record: Record) -> bool:
+    texts = [value for value in record.values() if isinstance(value, str)]
+    return any(text.count(" ") >= LONGER for text in texts)
 
 
 def flattened(records: Sequence[Record], depth: int = DEPTH) -> Sequence[Record]:

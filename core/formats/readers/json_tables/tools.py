@@ -17,6 +17,10 @@ Record = Mapping[str, Any]
 def with_label_names(records: Sequence[Record]) -> Sequence[Record]:
     """Return records whose labels are names, where their tool says what the names are."""
     first = records[0] if records else {}
+    if "_session_id" in first and "_annotator_id" not in first and "_input_hash" in first:
+        records = [{**record, "_annotator_id": record.get("_session_id")} for record in records]
+    if isinstance(first.get("Label"), Mapping) and "Labeled Data" in first:
+        return [{**record, "Label": _ticked(record.get("Label"))} for record in records]
     if isinstance(first.get("accept"), list) and isinstance(first.get("options"), list):
         return [_chosen(record) for record in records]
     if isinstance(first.get("data_row"), Mapping) and isinstance(first.get("projects"), Mapping):
@@ -60,11 +64,18 @@ def _of_projects(record: Record) -> Record:
 
 def _ticked(label: Any) -> list[str]:
     """Return the names that were chosen in a label of Labelbox, and of what was marked."""
-    found = [_within(one, "name") for one in _listed(_within(label, "annotations"), "objects")]
-    for question in _listed(_within(label, "annotations"), "classifications"):
-        answers = [*_listed(question, "checklist_answers"), _within(question, "radio_answer")]
-        found += [_within(answer, "name") for answer in answers]
+    about = _within(label, "annotations") or label
+    found = [_named(one) for one in _listed(about, "objects")]
+    for question in _listed(about, "classifications"):
+        answers = [*_listed(question, "checklist_answers"), *_listed(question, "answers")]
+        answers += [_within(question, "radio_answer"), _within(question, "answer")]
+        found += [_named(answer) for answer in answers]
     return [str(name) for name in found if name is not None]
+
+
+def _named(answer: Any) -> Any:
+    """Return the name of an answer; older exports have a title of it, and a value."""
+    return _within(answer, "name") or _within(answer, "value")
 
 
 def _within(value: Any, *keys: str) -> Any:

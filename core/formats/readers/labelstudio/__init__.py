@@ -2,9 +2,10 @@
 
 Owns what tasks mean. Of a task that this program wrote, annotations are decisions
 (`labelstudio.decisions`) and candidates are `data.candidates`; of others, candidates are what all
-annotators chose together, else what predictions offer. Cancelled annotations do not count. Features
-are a list in `data` (`embedding` or `features`), else the words of its text. `<stem>.config.xml`
-beside it is the labelling config: it names all labels, in order, and is written for the import.
+annotators chose together (marked, where nobody chose), else what predictions offer. Cancelled
+annotations do not count. Features are a list in `data` (`embedding` or `features`), else the words
+of its text, or its picture. `<stem>.config.xml` beside it is the labelling config: it names all
+labels, in order, and is written for the import.
 """
 
 import json
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from core.data.dataset import CandidateDataset, Features
+from core.data.dataset import PENDING_FEATURES, CandidateDataset, Features
 from core.formats.readers.labelstudio.decisions import Answer, decisions_of
 from core.formats.readers.labelstudio.table import table_records
 from core.formats.readers.labelstudio.tasks import write
@@ -36,6 +37,7 @@ from core.formats.shared.json_text import features_of_rows, load_json, objects
 from core.formats.shared.label_sets import matrix_of_names, safe_keys
 from core.formats.shared.limits import check_size
 from core.formats.shared.mapping import ColumnMapping, ReadDecision, ReadResult
+from core.formats.shared.profiles import PICTURE
 from core.formats.shared.text_features import word_features
 from core.formats.shared.xml_text import attributes_named, load_xml
 
@@ -44,6 +46,7 @@ __all__ = ["EXTENSIONS", "NAME", "read", "siblings", "sniff", "write"]
 EXTENSIONS = (".json", ".csv", ".tsv")
 LACKS = ("display",)  # names of columns are made safe
 
+CHOSEN = "choices"
 TASKS_ARE_KEPT = True  # an export is the file's own tasks, with ours added
 MIN_KEYS = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time")
 LABEL_KEYS = ("labels", "label", "choices", "choice", "class", "category", "sentiment")
@@ -99,7 +102,12 @@ def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     truth = _truth(items, findings)
     names = _label_names(siblings(path)[0], [*offered, *(truth or ())])
     display = _display(items, names)
-    features, feature_names = _features(items, display, mapping, findings)
+    pictures = _picture_column(items, display, mapping)
+    if pictures is None:
+        features, feature_names = _features(items, display, mapping, findings)
+    else:  # by `core.encoders`, which takes its time
+        features, feature_names = np.zeros((len(items), 1), np.float32), list(PENDING_FEATURES)
+        mapping = ColumnMapping(image=pictures, display=(pictures,), feature_layout="encoded")
     candidates = matrix_of_names(offered, names, findings, "a candidate")
     votes = None if answers is None else answers.votes(len(items), names)
     truths = None if truth is None else matrix_of_names(truth, names, findings, "a true label")
@@ -158,10 +166,19 @@ def _items(tasks: Any, findings: Findings) -> list[Item]:
             fix = "Export the project as JSON."
             findings.add("a task must have data", fix, fatal=True, row=i, value=task.get("data"))
     findings.stop_if_fatal()
-    return [_item(task, findings) for task in tasks]
+    has_choices = any(one.get("type") == CHOSEN for task in tasks for one in _results_of(task))
+    return [_item(task, findings, has_choices) for task in tasks]
 
 
-def _item(task: dict[str, Any], findings: Findings) -> Item:
+def _results_of(task: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Give all results of a task but those that this program added."""
+    for kind in ("annotations", "completions", "predictions"):
+        for answer in objects(task.get(kind)):
+            if kind != "predictions" or not is_ours(answer, task):
+                yield from (one for one in objects(answer.get("result")) if "meta" not in one)
+
+
+def _item(task: dict[str, Any], findings: Findings, has_choices: bool) -> Item:
     annotations = objects(task.get("annotations", task.get("completions")))
     counted = [a for a in annotations if not a.get("was_cancelled")]
     choices: dict[str, list[str]] = {}
@@ -171,7 +188,7 @@ def _item(task: dict[str, Any], findings: Findings) -> Item:
     guesses = [one for one in objects(task.get("predictions")) if not is_ours(one, task)]
     for kind, answers in (("annotations", counted), ("predictions", guesses)):
         if found := objects(answers):
-            each = [list(_choices(a.get("result"), findings)) for a in found]
+            each = [list(_choices(a.get("result"), findings, has_choices)) for a in found]
             choices[kind] = [name for names in each for name in names]
             named = ((_source(a), names) for a, names in zip(found, each, strict=True))
             said += [(who, names) for who, names in named if who is not None]
@@ -203,14 +220,23 @@ def _source(answer: dict[str, Any]) -> str | None:
     return None if who is None or isinstance(who, list | dict) else str(who)
 
 
-def _choices(results: Any, findings: Findings) -> Iterator[str]:
+def _choices(results: Any, findings: Findings, has_choices: bool) -> Iterator[str]:
+    """Give what was chosen of a task; where nobody ever chose, what is marked in it."""
+    marked: dict[str, None] = {}
     for result in objects(results):
-        value = result.get("value")
-        if result.get("type") == "choices" and isinstance(value, dict):
-            yield from _texts(value.get("choices"))
+        kind, value = str(result.get("type")), result.get("value")
+        value = value if isinstance(value, dict) else {}
+        if kind == CHOSEN:
+            yield from _texts(value.get(CHOSEN))
+        elif not has_choices and (kind.endswith("labels") or kind == "taxonomy"):
+            given = value.get(kind)
+            given = given if isinstance(given, list) else []
+            paths = [one[-1:] if isinstance(one, list) else [one] for one in given]
+            marked |= dict.fromkeys(str(name) for path in paths for name in path)
         else:
             fix = "Nothing to do, unless labels were given that way."
             findings.add("results that are no choices were left out", fix, value=result.get("type"))
+    yield from marked
 
 
 def _texts(given: Any) -> list[str]:
@@ -334,6 +360,19 @@ def _features(
         for text, missing in zip(display[column], display[column].isna(), strict=True)
     ]
     return word_features(texts, column)
+
+
+def _picture_column(
+    items: list[Item], display: pd.DataFrame | None, mapping: ColumnMapping | None
+) -> str | None:
+    """Return the field of pictures where tasks have nothing else to take features from."""
+    if display is None or any(item.data.get(key) for item in items for key in FEATURE_KEYS):
+        return None
+    columns = {str(key): [one for one in cells if one] for key, cells in display.items()}
+    texts = [one for cells in columns.values() for one in cells if " " in str(one).strip()]
+    found = [k for k, v in columns.items() if v and all(PICTURE.search(str(one)) for one in v)]
+    is_stated = mapping is not None and mapping.text is not None
+    return None if is_stated or texts or not found else found[0]
 
 
 def _text_column(display: pd.DataFrame | None) -> str | None:

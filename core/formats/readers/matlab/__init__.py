@@ -19,34 +19,43 @@ import numpy.typing as npt
 import pandas as pd
 import scipy.sparse as sp
 
-from core.data.dataset import CandidateDataset, Features
+from core.data.dataset import NO_FEATURE, CandidateDataset, Features, no_features
 from core.errors import ExportError
-from core.formats.readers.npz import load_arrays
+from core.formats.shared.arrays import load_arrays
+from core.formats.shared.cells import plain_key
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
 from core.formats.shared.limits import check_shape, size_limit
 from core.formats.shared.mapping import ColumnMapping, ReadResult
 from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import checked_csr
+from core.formats.shared.tabular import NO_FEATURES
+from core.formats.shared.variables import (
+    ANSWERS,
+    CANDIDATES,
+    DATA,
+    MAX_CLASSES,
+    NAMES,
+    ROLES,
+    SURELY_TRUE,
+    TESTED,
+    TRUTH,
+    called,
+    is_vector_of_classes,
+    named_by_content,
+    table_of_classes,
+    votes_of_classes,
+)
 
 NAME = "matlab"
 EXTENSIONS = (".mat",)
 
-DATA = ("data", "train_data", "features", "fea", "X")
-TRUTH = (
-    *("target", "train_target", "targets", "true_labels", "labels", "Y"),
-    *("Y_true", "true_label", "true_target", "ground_truth", "gnd", "label"),
-)
-SURELY_TRUE = ("true_labels", "Y_true", "true_label", "true_target", "ground_truth")
-CANDIDATES = (
-    *("partial_labels", "candidate_labels", "train_p_target", "p_target", "Yp"),
-    *("partial_target", "partial_targets", "partial_label", "train_partial_target", "partial_Y"),
-    *("candidate_label", "candidate_target", "candidates", "pLabel", "p_labels", "PL", "Y_partial"),
-    *("noisy_labels", "noisy_label", "noisy_target", "noise_target", "Y_noisy", "YP"),
-)
-TESTED = ("test_data", "test_target")  # a part of its own, which is left out
 TEXTS = ("label_names", "ids", "feature_names", "display_names", "display_values")
 RESOLVED_KEY = "resolved_labels"
+WANTED = "|".join(
+    f"({one.pattern})" for one in (DATA, TRUTH, SURELY_TRUE, CANDIDATES, ANSWERS, TESTED, NAMES)
+)
+WANTED += "|" + "|".join(map(plain_key, (*TEXTS, RESOLVED_KEY)))
 DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
 SECONDS = 6.0  # of the processor, for a small file; decoding takes well under one
 PATIENCE = 6  # times that on the clock, for a busy machine
@@ -76,21 +85,21 @@ def exact_features(path: Path, mapping: ColumnMapping) -> Features:
 def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResult, Features]:
     """Return what was read, and the features as they are in the file."""
     findings = Findings()
-    data = _first(variables, DATA, "features", findings)
-    candidates = _first(variables, CANDIDATES, "candidates", findings)
-    truth = None
-    if candidates is None:  # what is beside a sure truth may be its candidates
-        truth = _first(variables, SURELY_TRUE, "truth", findings)
-        others = [name for name in TRUTH if name not in SURELY_TRUE]
-        candidates = None if truth is None else _first(variables, others, "candidates", findings)
-    truth = _first(variables, TRUTH, "truth", findings) if truth is None else truth
-    if TESTED[0] in variables:
-        rule = f"{TESTED[0]} is left out: only what is for training is read"
-        findings.add(rule, "Join both in MATLAB if all of them are meant.")
-    if data is None or (truth is None and candidates is None):
+    tables = {name: one for name, one in variables.items() if _is_table(one)}
+    names = _roles(tables, findings)
+    if _are_answers(tables, names):
+        return _crowd(tables, names, variables, findings, mapping)
+    if "features" not in names or not {"candidates", "truth"} & names.keys():
         fix = "Name the features data (N x D) and the candidates partial_labels (L x N)."
         refuse("a .mat file needs features and labels", fix, value=", ".join(variables) or "none")
-    given = [labels for labels in (candidates, truth) if labels is not None]
+    data = tables[names["features"]]
+    candidates, truth = (
+        tables[names[role]] if role in names else None for role in ("candidates", "truth")
+    )
+    if called([*tables], TESTED):
+        rule = f"{called([*tables], TESTED)[0]} is left out: only what is for training is read"
+        findings.add(rule, "Join both in MATLAB if all of them are meant.")
+    given = _spread([labels for labels in (candidates, truth) if labels is not None], data)
     turn = _orientation(data, given, variables, findings)
     given = [_labels(_upright(t, side)) for t, side in zip(given, turn.labels, strict=True)]
     if candidates is None:
@@ -102,7 +111,7 @@ def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResu
         features=_features(data),
         candidates=given[0],
         truth=None if truth is None else given[-1],
-        label_names=_texts(variables, "label_names"),
+        label_names=_label_names(variables, given[0].shape[1]),
         feature_names=_texts(variables, "feature_names"),
         ids=_texts(variables, "ids"),
         display=_display(variables),
@@ -114,15 +123,19 @@ def decoded(path: Path) -> Variables:
     """Return the wanted variables of a file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "variables.npz"
-        _decode(path, target, (*DATA, *TRUTH, *CANDIDATES, *TESTED, *TEXTS, RESOLVED_KEY))
-        return _assembled(load_arrays(target, lambda name: True))
+        _decode(path, target, WANTED)
+        found = _assembled(load_arrays(target, lambda name: True))
+        if len(found) < 2:  # no name is known: look at all
+            _decode(path, target, ".*")
+            found = _assembled(load_arrays(target, lambda name: True))
+        return found
 
 
-def _decode(path: Path, target: Path, wanted: tuple[str, ...]) -> None:
+def _decode(path: Path, target: Path, wanted: str) -> None:
     """Run the decoder as a child, which a damaged file may crash or stall without harm."""
     script = Path(__file__).with_name("decoder.py")
     limit = str(size_limit())
-    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), limit, *wanted]
+    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), limit, wanted]
     seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
     try:
         child = subprocess.run(
@@ -157,13 +170,80 @@ def _assembled(arrays: dict[str, npt.NDArray[Any]]) -> Variables:
     return variables
 
 
-def _first(variables: Variables, names: Sequence[str], what: str, findings: Findings) -> Any:
-    """Return the first table of numbers under one of these names, or None."""
-    found = [name for name in names if name in variables and _is_table(variables[name])]
-    if len(found) > 1:
-        fix = "Remove the others if that is wrong."
-        findings.add(f"several variables may be the {what}: {found[0]} is used", fix, value=found)
-    return variables[found[0]] if found else None
+def _roles(tables: Variables, findings: Findings) -> dict[str, str]:
+    """Return which variable is what: by its name, else by what is in it."""
+    found: dict[str, str] = {}
+    for role, what in (*ROLES, ("answers", ANSWERS)):
+        names = [name for name in called([*tables], what) if name not in found.values()]
+        if len(names) > 1 and role not in found and (role, what) != ("answers", ANSWERS):
+            fix = "Remove the others if that is wrong."
+            rule = f"several variables may be the {role}: {names[0]} is used"
+            findings.add(rule, fix, value=names)
+        if names:
+            found.setdefault(role, names[0])
+    others = [name for name in called([*tables], TRUTH) if name not in found.values()]
+    if "candidates" not in found and "truth" in found and others:
+        if called([found["truth"]], SURELY_TRUE):  # what is beside a sure truth: its candidates
+            found["candidates"] = others[0]
+    is_whole = "features" in found and {"candidates", "truth"} & found.keys()
+    return found if is_whole or "answers" in found else named_by_content(tables, findings) or found
+
+
+def _are_answers(tables: Variables, names: dict[str, str]) -> bool:
+    """Whether there are class numbers of people, and no labels but perhaps a true one each."""
+    if "answers" not in names or "candidates" in names:
+        return False
+    if "truth" in names and not is_vector_of_classes(tables[names["truth"]]):
+        return False
+    answers = tables[names["answers"]]
+    values = answers.data if sp.issparse(answers) else answers
+    values = values[np.isfinite(values)]
+    is_whole = bool(((values == np.floor(values)) & (values >= -1)).all())
+    return is_whole and 1 < values.max(initial=0) < MAX_CLASSES
+
+
+def _crowd(
+    tables: Variables,
+    names: dict[str, str],
+    variables: Variables,
+    findings: Findings,
+    mapping: ColumnMapping | None,
+) -> tuple[ReadResult, Features]:
+    """Read a class number per item and person, counted from 1; 0 or less said nothing."""
+    answers, truth = tables[names["answers"]], None
+    answers = np.nan_to_num(answers.toarray() if sp.issparse(answers) else answers)
+    if "truth" in names and is_vector_of_classes(tables[names["truth"]]):
+        truth = np.ravel(tables[names["truth"]])
+    if answers.shape[0] < answers.shape[1] and (truth is None or len(truth) == answers.shape[1]):
+        answers = answers.T
+        findings.add("items are taken for the longer side of the answers", "Turn them if wrong.")
+    data: Any = tables.get(names.get("features", ""), no_features(len(answers)))
+    data = data.T if data.shape[0] != len(answers) == data.shape[1] else data
+    names_of_labels = _label_names(variables, int(answers.max(initial=0)))
+    votes, true = votes_of_classes(answers - 1, truth, names_of_labels, from_one=True)
+    if "features" not in names:
+        findings.add(NO_FEATURES.message, NO_FEATURES.fix)
+    dataset = CandidateDataset(
+        features=_features(data),
+        candidates=votes.candidates,
+        truth=true,
+        label_names=names_of_labels or [str(j + 1) for j in range(votes.shape[1])],
+        feature_names=() if "features" in names else (NO_FEATURE,),
+        votes=votes,
+    )
+    return ReadResult(dataset, findings.problems(), mapping, NAME), data
+
+
+def _spread(given: list[Any], data: Any) -> list[Any]:
+    """Return label tables, vectors of class numbers made into such."""
+    sizes = [one.shape for one in given if not is_vector_of_classes(one)]
+    widths = [size for shape in sizes for size in shape if size not in data.shape]
+    return [
+        table_of_classes(one, (widths or [None])[0], from_one=True).T
+        if is_vector_of_classes(one)
+        else one
+        for one in given
+    ]
 
 
 def _is_table(value: Any) -> bool:
@@ -234,6 +314,15 @@ def _features(table: Any) -> Features:
 def _labels(table: Any) -> Any:
     check_shape(table.shape[0], 0, table.shape[1])
     return table.toarray() if sp.issparse(table) else table
+
+
+def _label_names(variables: Variables, n_labels: int) -> list[str]:
+    """Return the names of labels, under whichever name, where there are as many."""
+    others = [name for name in called([*variables], NAMES) if name != "label_names"]
+    given = [variables[name] for name in others if not sp.issparse(variables[name])]
+    fitting = [one for one in given if one.dtype.kind == "U" and one.size == n_labels]
+    names = _texts(variables, "label_names")
+    return names or ([str(text) for text in fitting[0].ravel().tolist()] if fitting else [])
 
 
 def _texts(variables: Variables, name: str) -> list[str]:

@@ -1,0 +1,189 @@
+"""Answers inside records as a few tools spell them, made into objects by source or by label.
+
+`[["anna", ["sea"]], …]` pairs who with what; `[{"label": "sea", "annotated_by": [{"annotator":
+"anna"}]}]` and `{"sea": ["anna@x.org"]}` say who chose each label; `[{"label": "sea", "score":
+0.9}, …]` and `{"labels": […], "scores": […]}` are what a model gave to every label, where nothing
+else names labels. Soft labels are shares by class number.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
+from core.formats.shared.people_cells import PERSON
+
+SAMPLE = 200
+SCORES = ("score", "scores", "probability", "confidence", "prob")
+PEOPLE = tuple(key for key in SOURCE_KEYS if key not in ("name", "id", "source", "by"))
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
+SOFT = re.compile(r"soft[ _-]?labels?", re.IGNORECASE)
+TOLERANCE = 0.01  # of shares that are rounded
+MAX_SCORED = 50  # labels; as many as an object may have keys that becomes columns
+
+Record = Mapping[str, Any]
+
+
+def respelled(records: Sequence[Record]) -> Sequence[Record]:
+    """Return records with such cells as objects of answers."""
+    some = records[:SAMPLE]
+    for name in {key for one in some for key, value in one.items() if isinstance(value, dict)}:
+        if _names_people([one[name] for one in some if one.get(name) is not None]):
+            records = [_changed(one, name, _turned) for one in records]
+    names = {key for one in some for key, value in one.items() if isinstance(value, list) and value}
+    for name in names:
+        cells = [one[name] for one in some if one.get(name) is not None]
+        if not all(isinstance(cell, list) for cell in cells):
+            continue
+        for is_such, change in (
+            (partial(_share_out, name), _by_number),
+            (_pair_people, dict),
+            (_score_all, _by_label),
+            (_tell_people, _by_person),
+        ):
+            if is_such(cells) and (change is not _by_label or not _has_labels(some, name)):
+                records = [_changed(one, name, change) for one in records]
+                break
+    return _with_scores(records)
+
+
+def _changed(record: Record, name: str, change: Any) -> Record:
+    cell = record.get(name)
+    try:
+        return {**record, name: change(cell)} if isinstance(cell, list | dict) else record
+    except (TypeError, ValueError, KeyError, AttributeError):  # a cell unlike the others
+        return record
+
+
+def _names_people(cells: Sequence[Any]) -> bool:
+    """Whether cells are `{"sea": ["anna@x.org", "r2"], …}`: those inside are called like people."""
+    if len(cells) < 2 or not all(isinstance(cell, dict) for cell in cells):
+        return False
+    keys = {str(key) for cell in cells for key in cell}
+    values = [value for cell in cells for value in cell.values()]
+    if not all(isinstance(value, list) for value in values):
+        return False
+    inner = [name for value in values for name in value]
+    are_people = all(isinstance(name, str) and _is_person(name) for name in inner)
+    return are_people and len(set(inner)) > 1 and not any(map(_is_person, keys))
+
+
+def _is_person(name: str) -> bool:
+    return PERSON.fullmatch(name) is not None or ADDRESS.fullmatch(name) is not None
+
+
+def _turned(cell: Mapping[str, Any]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for label, people in cell.items():
+        for who in people:
+            found.setdefault(who, []).append(str(label))
+    return found
+
+
+def _share_out(name: str, cells: Sequence[list[Any]]) -> bool:
+    """Whether the cells of a soft label are lists of one length of shares that add up to one."""
+    if not SOFT.fullmatch(name):
+        return False
+    plain = all(isinstance(v, int | float) and 0 <= v <= 1 for cell in cells for v in cell)
+    one_length = len({len(cell) for cell in cells}) == 1 and 1 < len(cells[0]) <= MAX_SCORED
+    return plain and one_length and all(abs(sum(cell) - 1) < TOLERANCE for cell in cells)
+
+
+def _by_number(cell: Sequence[Any]) -> dict[str, Any]:
+    return {str(j): share for j, share in enumerate(cell)}
+
+
+def _pair_people(cells: Sequence[list[Any]]) -> bool:
+    """Whether cells pair someone with labels: nobody comes twice in a cell, labels now and then."""
+    pairs = [pair for cell in cells for pair in cell]
+    if len(cells) < 2 or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+        return False
+    if not all(isinstance(who, str) and isinstance(said, list | str) for who, said in pairs):
+        return False
+    firsts = [[who for who, _ in cell] for cell in cells]
+    if any(len(set(each)) < len(each) for each in firsts):
+        return False
+    again = sum(len({str(said) for _, said in cell}) < len(cell) for cell in cells)
+    people = {who for each in firsts for who in each}
+    return 1 < len(people) < len(pairs) / 2 and 5 * again >= len(cells)
+
+
+def _score_all(cells: Sequence[list[Any]]) -> bool:
+    """Whether cells list the same labels, each with a number from 0 to 1."""
+    if not all(isinstance(part, dict) for cell in cells for part in cell):
+        return False
+    known = {frozenset(_by_label(cell)) for cell in cells}
+    values = [value for cell in cells for value in _by_label(cell).values()]
+    are_shares = all(isinstance(v, int | float) and 0 <= v <= 1 for v in values)
+    return len(known) == 1 and 1 < len(*known) <= MAX_SCORED and len(cells) > 1 and are_shares
+
+
+def _has_labels(records: Sequence[Record], scores: str) -> bool:
+    """Whether something beside the scores is a list of names, or is called labels."""
+    rest = [(k, v) for one in records for k, v in one.items() if k != scores and v is not None]
+    lists = any(isinstance(v, list) and v and isinstance(v[0], str) for _, v in rest)
+    return lists or any(key_among({k: v}, LABEL_KEYS) is not None for k, v in rest)
+
+
+def _by_label(cell: Sequence[Any]) -> dict[str, Any]:
+    found = {}
+    for part in cell:
+        label, score = key_among(part, LABEL_KEYS), key_among(part, SCORES)
+        if label is not None and score is not None and isinstance(part[label], str):
+            found[part[label]] = part[score]
+    return found
+
+
+def _tell_people(cells: Sequence[list[Any]]) -> bool:
+    """Whether cells list labels, each with the people who chose it."""
+    parts = [part for cell in cells for part in cell]
+    if not parts or not all(isinstance(part, dict) for part in parts):
+        return False
+    return all(_people_in(part) is not None for part in parts)
+
+
+def _people_in(part: Record) -> tuple[str, list[str]] | None:
+    label = key_among(part, LABEL_KEYS)
+    for people in part.values():
+        if isinstance(people, list) and people and all(isinstance(one, dict) for one in people):
+            keys = [key_among(one, PEOPLE) for one in people]
+            if label is not None and isinstance(part[label], str) and None not in keys:
+                who = [str(one[key]) for one, key in zip(people, keys, strict=True)]
+                return part[label], who
+    return None
+
+
+def _by_person(cell: Sequence[Any]) -> list[Any]:
+    found: dict[str, list[str]] = {}
+    for part in cell:
+        label, people = _people_in(part) or ("", [])
+        for who in people:
+            found.setdefault(who, []).append(label)
+    return [{"annotator": who, "labels": labels} for who, labels in found.items()]
+
+
+def _with_scores(records: Sequence[Record]) -> Sequence[Record]:
+    """Return `{"labels": […], "scores": […]}` with a number by label, if rows have all labels."""
+    some = records[:SAMPLE]
+    if len(some) < 2 or not all(_are_scored(one) for one in some):
+        return records
+    if len({frozenset(one["labels"]) for one in some}) != 1:
+        return records
+    return [
+        {
+            **{key: value for key, value in one.items() if key != "labels"},
+            "scores": dict(zip(one["labels"], one["scores"], strict=True)),
+        }
+        if _are_scored(one)
+        else one
+        for one in records
+    ]
+
+
+def _are_scored(one: Record) -> bool:
+    labels, scores = one.get("labels"), one.get("scores")
+    if not isinstance(labels, list) or not isinstance(scores, list) or len(labels) != len(scores):
+        return False
+    are_shares = all(isinstance(v, int | float) and 0 <= v <= 1 for v in scores)
+    return len(labels) > 1 and are_shares and all(isinstance(name, str) for name in labels)

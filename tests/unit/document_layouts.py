@@ -1,0 +1,223 @@
+"""Documents of JSON and ARFF as people and their tools write them, beside those of the others."""
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from layouts import LABELS, RATERS, Item, Layout, N, crowd, lines
+
+NUMBER = {name: k for k, name in enumerate(LABELS)}
+
+
+def _document(name: str, found: Any, sources: int = 0, **more: Any) -> Layout:
+    return Layout(name, json.dumps(found), N, len(LABELS), sources, **more)
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    return {"id": item.id, "text": item.text}
+
+
+def wrench_named(rng: random.Random) -> Layout:
+    """WRENCH: a class number per rule, -1 where it is silent; names in `label.json`."""
+    found = {}
+    for k, item in enumerate(crowd(single=True)):
+        said = [NUMBER[item.answers[w][0]] if w in item.answers else -1 for w in RATERS]
+        found[str(k)] = {"label": k % 5, "weak_labels": said, "data": {"text": item.text}}
+    names = json.dumps({str(k): name for name, k in NUMBER.items()})
+    return _document("valid.json", found, 4, beside={"label.json": names})
+
+
+def people_and_labels(rng: random.Random) -> Layout:
+    """Pairs of a person and what this person chose."""
+    rows = [{**_plain(i), "annotations": [[w, s] for w, s in i.answers.items()]} for i in crowd()]
+    return Layout("pairs.jsonl", lines(rows), N, 5, 4)
+
+
+def people_of_labels(rng: random.Random) -> Layout:
+    """Of each label, who chose it."""
+    rows = []
+    for item in crowd():
+        chose = {x: [f"{w}@x.org" for w, s in item.answers.items() if x in s] for x in LABELS}
+        rows.append({**_plain(item), "labels": chose})
+    return Layout("by_label.jsonl", lines(rows), N, 5, 4)
+
+
+def annotated_by(rng: random.Random) -> Layout:
+    """LightTag: classes of an example, each with who chose it."""
+    rows = []
+    for item in crowd():
+        told = [
+            {
+                "classname": x,
+                "annotated_by": [
+                    {"annotator": f"{w}@x.org", "annotator_id": int(w[1:])}
+                    for w, s in item.answers.items()
+                    if x in s
+                ],
+            }
+            for x in item.labels
+        ]
+        rows.append({"example_id": item.id, "content": item.text, "classifications": told})
+    return _document("lighttag.json", {"examples": rows}, 4)
+
+
+def views_by_person(rng: random.Random) -> Layout:
+    """An object by person, each with an object by item."""
+    found = {w: {i.id: i.answers[w] for i in crowd() if w in i.answers} for w in RATERS}
+    return _document("by_person.json", found, 4, has_features=False)
+
+
+def answers_with_remarks(rng: random.Random) -> Layout:
+    found = [
+        {
+            **_plain(i),
+            "annotations": {
+                w: {"labels": s, "seconds": 3.5, "comment": ""} for w, s in i.answers.items()
+            },
+        }
+        for i in crowd()
+    ]
+    return _document("remarks.json", found, 4)
+
+
+def classes_in_document(rng: random.Random) -> Layout:
+    """Class numbers, and beside the items what they are called."""
+    rows = [{**_plain(i), "labels": [NUMBER[x] for x in i.labels]} for i in crowd()]
+    names = [{"id": k, "name": name} for name, k in NUMBER.items()]
+    return _document("classes.json", {"labels": names, "items": rows})
+
+
+def splits_in_document(rng: random.Random) -> Layout:
+    rows = [{**_plain(i), "labels": i.labels} for i in crowd()]
+    return _document("splits.json", {"train": rows[:20], "dev": rows[20:30], "test": rows[30:]})
+
+
+def paragraphs(rng: random.Random) -> Layout:
+    """SQuAD's nesting: articles with paragraphs."""
+    rows = [{"context": i.text, "labels": i.labels} for i in crowd()]
+    found = [{"title": f"t{k}", "paragraphs": rows[10 * k : 10 * k + 10]} for k in range(4)]
+    return _document("articles.json", {"data": found})
+
+
+def scores_in_lists(rng: random.Random) -> Layout:
+    """A pipeline of transformers: every label with its score, the highest first."""
+    rows = []
+    for item in crowd():
+        given = [(round(rng.random() / 2 + (x in item.labels) / 2, 3), x) for x in LABELS]
+        told = [{"label": x, "score": score} for score, x in sorted(given, reverse=True)]
+        rows.append({"text": item.text, "scores": told})
+    return Layout("pipeline.jsonl", lines(rows), N, 5, 1)
+
+
+def zero_shot(rng: random.Random) -> Layout:
+    """Zero-shot classification: all labels, sorted, and their scores in another list."""
+    rows = []
+    for item in crowd():
+        given = [(round(rng.random() / 2 + (x in item.labels) / 2, 3), x) for x in LABELS]
+        scores, labels = zip(*sorted(given, reverse=True), strict=True)
+        rows.append({"sequence": item.text, "labels": labels, "scores": scores})
+    return _document("zero_shot.json", rows, 1)
+
+
+def soft_vectors(rng: random.Random) -> Layout:
+    """Shares of the classes as a list that adds up to one."""
+    rows = []
+    for item in crowd():
+        chosen = [rng.randrange(5) for _ in range(3)]
+        shares = [round(chosen.count(k) / 3, 4) for k in range(5)]
+        rows.append({**_plain(item), "soft_label": shares})
+    return Layout("soft.jsonl", lines(rows), N, 5, 10)
+
+
+def prodigy_sessions(rng: random.Random) -> Layout:
+    """Prodigy: a row per session; the task of every label has a number of its own."""
+    rows = [
+        {
+            "text": item.text,
+            "label": x,
+            "_input_hash": 1000 + k,
+            "_task_hash": 10 * k + NUMBER[x],
+            "answer": "accept" if x in said else "reject",
+            "_session_id": f"set-{who}",
+        }
+        for k, item in enumerate(crowd())
+        for who, said in item.answers.items()
+        for x in LABELS
+    ]
+    return Layout("sessions.jsonl", lines(rows), N, 5, 4)
+
+
+def labelbox_before(rng: random.Random) -> Layout:
+    """Labelbox' first export: one row per label, its answers deep inside."""
+    rows = []
+    for item in crowd():
+        answers = [{"featureId": "q", "title": x.title(), "value": x} for x in item.labels]
+        said = {"objects": [], "classifications": [{"title": "emotion", "answers": answers}]}
+        about = {"DataRow ID": item.id, "Labeled Data": item.text, "Dataset Name": "d"}
+        rows.append({"ID": f"l{item.id}", **about, "Label": said, "Skipped": False})
+    return _document("labelbox.json", rows)
+
+
+def text_and_cats(rng: random.Random) -> Layout:
+    """spaCy's training data."""
+    rows = [[i.text, {"cats": {x: float(x in i.labels) for x in LABELS}}] for i in crowd()]
+    return _document("train.json", rows)
+
+
+def label_of_picture(rng: random.Random) -> Layout:
+    """One label by picture, and nothing else."""
+    found = {f"{k}.jpg": LABELS[k % 5] for k in range(N)}
+    return _document("labels.json", found, has_features=False)
+
+
+def candidates_and_label(rng: random.Random) -> Layout:
+    """Partial labels: what may be true, and what is."""
+    rows = [{**_plain(i), "candidates": i.labels, "label": i.labels[0]} for i in crowd()]
+    return Layout("partial.jsonl", lines(rows), N, 5, 0)
+
+
+def marked_tasks(rng: random.Random) -> Layout:
+    """Label Studio, where nobody chose for a whole text: what is marked in it."""
+    tasks = []
+    for k, item in enumerate(crowd()):
+        said = [
+            {
+                "completed_by": int(w[1:]),
+                "result": [
+                    {"type": "labels", "value": {"start": 0, "end": 3, "labels": [x]}} for x in s
+                ],
+            }
+            for w, s in item.answers.items()
+        ]
+        tasks.append({"id": k, "annotations": said, "data": {"text": item.text}})
+    return _document("marked.json", tasks, 4)
+
+
+def _arff(head: str, attribute: str, foot: str, rng: random.Random) -> str:
+    text = f"@relation {head}\n" + "".join(f"@attribute att{j} {attribute}\n" for j in range(4))
+    text += "".join(f"@attribute {name} {{0, 1}}\n" for name in LABELS) + foot + "@data\n"
+    for item in crowd():
+        cells = [f"{rng.random():.3f}" for _ in range(4)]
+        text += ", ".join([*cells, *(str(int(name in item.labels)) for name in LABELS)]) + "\n"
+    return text
+
+
+def arff_alone(rng: random.Random) -> Layout:
+    """Mulan's without its XML: the last attributes are 0 or 1, which is asked about."""
+    return Layout("alone.arff", _arff("emotions", "numeric", "", rng), N, 5, 0)
+
+
+def keel(rng: random.Random) -> Layout:
+    """KEEL's: ranges of numbers, and the labels are its outputs."""
+    names = ", ".join(LABELS)
+    foot = f"@inputs att0, att1, att2, att3\n@outputs {names}\n"
+    return Layout("emotions.dat", _arff("emotions", "real [0.0, 1.0]", foot, rng), N, 5, 0)
+
+
+DOCUMENTS: tuple[Callable[[random.Random], Layout], ...] = (
+    *(wrench_named, people_and_labels, people_of_labels, annotated_by, views_by_person),
+    *(answers_with_remarks, classes_in_document, splits_in_document, paragraphs, zero_shot),
+    *(scores_in_lists, soft_vectors, prodigy_sessions, labelbox_before, text_and_cats),
+    *(label_of_picture, candidates_and_label, marked_tasks, arff_alone, keel),
+)
