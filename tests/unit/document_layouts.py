@@ -215,9 +215,30 @@ def keel(rng: random.Random) -> Layout:
     return Layout("emotions.dat", _arff("emotions", "real [0.0, 1.0]", foot, rng), N, 5, 0)
 
 
+def codes_by_person(rng: random.Random) -> Layout:
+    """Codes of labels look like numbered people, and are none."""
+    codes = dict(zip(LABELS, ("E11", "I10", "J45", "K21", "M54"), strict=True))
+    rows = []
+    for item in crowd():
+        three = zip(("anna", "bob", "chen"), item.answers.values(), strict=True)
+        said = {who: [codes[x] for x in names] for who, names in three}
+        rows.append({**_plain(item), "annotations": said})
+    return Layout("codes.jsonl", lines(rows), N, 5, 3)
+
+
+def conversations(rng: random.Random) -> Layout:
+    """What was said in turns is part of an item, which has the labels."""
+    rows = [
+        {"id": i.id, "turns": [{"speaker": "a", "said": i.text}] * 4, "labels": i.labels}
+        for i in crowd()
+    ]
+    return _document("turns.json", rows, has_features=False)
+
+
 DOCUMENTS: tuple[Callable[[random.Random], Layout], ...] = (
     *(wrench_named, people_and_labels, people_of_labels, annotated_by, views_by_person),
     *(answers_with_remarks, classes_in_document, splits_in_document, paragraphs, zero_shot),
     *(scores_in_lists, soft_vectors, prodigy_sessions, labelbox_before, text_and_cats),
-    *(label_of_picture, candidates_and_label, marked_tasks, arff_alone, keel),
+    *(label_of_picture, candidates_and_label, marked_tasks, arff_alone, keel, codes_by_person),
+    conversations,
 )

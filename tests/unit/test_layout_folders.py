@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from fuzzing import survive
 from layouts import LABELS, RATERS, N, crowd, lines, table
 from PIL import Image
 
@@ -20,6 +21,7 @@ ROWS = [{"text": item.text, "labels": item.labels} for item in crowd()]
 NUMBERS = [{**row, "labels": [LABELS.index(x) for x in row["labels"]]} for row in ROWS]
 CLASSES = {"feature": {"names": list(LABELS), "_type": "ClassLabel"}, "_type": "Sequence"}
 FEATURES = {"text": {"dtype": "string", "_type": "Value"}, "labels": CLASSES}
+MUTATIONS = 6  # per file
 Make = Callable[[Path], None]
 
 
@@ -48,6 +50,15 @@ def shards(folder: Path) -> None:
 def splits(folder: Path) -> None:
     files = {"train": ROWS[:20], "validation": ROWS[20:30], "test": ROWS[30:]}
     put(folder, {f"{name}.jsonl": lines(rows) for name, rows in files.items()})
+
+
+def without_test_labels(folder: Path) -> None:
+    """Kaggle's: what is for the test has no labels, and is left out."""
+    flags = [[int(x in row["labels"]) for x in LABELS] for row in ROWS]
+    rows = [[k, row["text"], *flags[k]] for k, row in enumerate(ROWS)]
+    tests = [[k, f"{row['text']} too"] for k, row in enumerate(ROWS)]
+    put(folder, {"train.csv": table([["id", "text", *LABELS], *rows])})
+    put(folder, {"test.csv": table([["id", "text"], *tests])})
 
 
 def saved_to_disk(folder: Path) -> None:
@@ -122,7 +133,17 @@ def captions(folder: Path) -> None:
 
 
 MAKES: tuple[Make, ...] = (
-    *(shards, splits, saved_to_disk, wrench, roboflow, metadata, darwin, superannotate),
+    *(
+        shards,
+        splits,
+        without_test_labels,
+        saved_to_disk,
+        wrench,
+        roboflow,
+        metadata,
+        darwin,
+        superannotate,
+    ),
     *(yolo, captions),
 )
 
@@ -194,3 +215,13 @@ def test_a_file_per_item_and_person_is_a_view(make: Make, tmp_path: Path) -> Non
     assert (data.n_instances, data.votes.sources) == (N, RATERS)
     found = dict(zip(data.ids, label_sets(data), strict=True))
     assert found == {item.id: item.labels for item in crowd()}
+
+
+@pytest.mark.parametrize("make", [*MAKES, inception], ids=lambda make: make.__name__)
+def test_damaged_folders_are_read_or_refused(make: Make, tmp_path: Path) -> None:
+    make(tmp_path)
+    files = [one for one in tmp_path.rglob("*") if one.is_file() and one.suffix != ".png"]
+    for path in sorted(files)[-3:]:
+        healthy = path.read_bytes()
+        survive(lambda _: formats.read(tmp_path), healthy, path, MUTATIONS)
+        path.write_bytes(healthy)

@@ -41,7 +41,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def sniff(head: bytes, path: Path) -> bool:
     """Whether this is one JSON object with labels as a list of lists."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if not start.startswith(b"{") or b'"labels"' not in start or b'"text"' in start:
+    if not start.startswith(b"{") or b'"labels"' not in start:
+        return False
+    if b'"text"' in start and b'"features"' not in start:
         return False
     after = start.split(b'"labels"', 1)[1].lstrip().removeprefix(b":").lstrip()
     return after.startswith(b"[") and after[1:].lstrip().startswith(b"[")

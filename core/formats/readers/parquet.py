@@ -92,6 +92,7 @@ def write(
 def cells(path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
     """Give the columns as they are, with the types of the file."""
     with pq.ParquetFile(path, memory_map=True) as file:
+        _check_metadata(file.metadata, path)
         yield from file.iter_batches()
 
 

@@ -166,9 +166,12 @@ def _limited(batches: Iterable[pa.RecordBatch], before: list[pa.Table]) -> Itera
 
 def _cells(kind: Any, path: Path) -> Iterator[pa.RecordBatch]:
     batches: Iterator[pa.RecordBatch] = kind.cells(path, False, ColumnMapping())
-    for batch in batches:
-        classes = class_names(batch.schema)
-        yield with_names(batch, classes) if classes else batch
+    try:
+        for batch in batches:
+            classes = class_names(batch.schema)
+            yield with_names(batch, classes) if classes else batch
+    except parquet.BAD_FILE as error:
+        refuse(f"a table cannot be read: {error}", parquet.DAMAGED, value=path.name)
 
 
 def _with_origin(table: pa.Table, path: Path, folder: Path) -> pa.Table:

@@ -133,7 +133,10 @@ class RecordFormat:
 
     def cells(self, path: Path, verbatim: bool, mapping: ColumnMapping) -> Iterator[pa.RecordBatch]:
         """Give the values of all keys, as columns."""
-        yield from self._loaded(path, Findings()).table.to_batches()
+        findings = Findings()
+        table = self._loaded(path, findings).table
+        findings.stop_if_fatal()
+        yield from table.to_batches()
 
     def rows(self, path: Path, *, keyed: bool = False) -> Iterator[str] | None:
         """Give the objects as they are written; none where they are not written as objects."""

@@ -113,6 +113,12 @@ def product(shape: Any) -> int:
     return result
 
 
+def add(arrays: Arrays, more: Arrays) -> None:
+    """Keep what was there first under a name."""
+    for name, array in more.items():
+        arrays.setdefault(name, array)
+
+
 def is_wanted(name: str, wanted: re.Pattern[str]) -> bool:
     return wanted.fullmatch(UNSPOKEN.sub("", name.casefold())) is not None
 
@@ -128,7 +134,7 @@ def decode_v5(path: Path, wanted: re.Pattern[str], budget: Budget) -> Arrays:
     values = by_scipy("loadmat", path, variable_names=names) if names else {}
     arrays: Arrays = {}
     for name in names:
-        arrays = v5_variable(name, values[name], wanted, budget) | arrays
+        add(arrays, v5_variable(name, values[name], wanted, budget))
     return arrays
 
 
@@ -147,7 +153,7 @@ def v5_variable(
         is_struct = getattr(getattr(inner, "dtype", None), "names", None) is not None
         if is_struct or is_wanted(field, wanted):
             budget.take(getattr(inner, "nbytes", 0))
-            arrays = v5_variable(field, inner, wanted, budget, depth + 1) | arrays
+            add(arrays, v5_variable(field, inner, wanted, budget, depth + 1))
     return arrays
 
 
@@ -271,7 +277,7 @@ def hdf5_members(
         item = group[name]
         if isinstance(item, h5py.Group) and "MATLAB_sparse" not in item.attrs:
             inner = hdf5_members(file, item, wanted, budget, depth + 1) if depth < DEPTH else {}
-            arrays = inner | arrays
+            add(arrays, inner)
         elif is_wanted(name, wanted):
             arrays |= hdf5_variable(file, item, name, budget)
     return arrays
