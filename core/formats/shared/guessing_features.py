@@ -48,8 +48,10 @@ def find_features(roles: Roles) -> None:
 
 def _has_gaps(roles: Roles, name: str) -> bool:
     cells = roles.table.column(name)
-    is_float = pa.types.is_floating(cells.type)
-    return bool(cells.null_count or (is_float and pc.any(pc.is_nan(cells)).as_py()))
+    if pa.types.is_floating(cells.type):
+        return bool(pc.any(pc.is_null(cells, nan_is_null=True)).as_py())
+    is_text = pa.types.is_string(cells.type)
+    return bool(cells.null_count or (is_text and pc.any(pc.equal(cells, "")).as_py()))
 
 
 def _describe_features(roles: Roles) -> None:
