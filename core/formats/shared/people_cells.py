@@ -294,7 +294,7 @@ def _are_votes(one: Profile, cells: Sequence[Any]) -> bool:
 
     Called labels they may say of every label whether it is there.
     """
-    parts = {part for cell in cells for part in cell}
+    parts = [part for cell in cells for part in cell]
     are_classes = all(type(part) is int and 0 <= part <= MAX_STEPS for part in parts)
     return one.kind == "numbers" and are_classes and one.last_key not in ("labels", "label")
 
