@@ -19,4 +19,4 @@ def _follow(run_id: str, before: Situation) -> None:
     situation, run = explore.situation(run_id)
     if situation != before or run is None:
         st.rerun()
-    st.caption(f"At work: epoch {run.epoch} of {run.config.epochs}. This page follows it.")
+    st.caption(f"At work: epoch {run.epoch:,} of {run.config.epochs:,}. This page follows it.")

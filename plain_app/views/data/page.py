@@ -66,7 +66,14 @@ def _draw_nothing() -> None:
         )
         st.caption("For example, a CSV like this; columns of 0 and 1 per label do as well:")
         alt = "A file as it may be: an id, a text, and labels"
-        st.dataframe(EXAMPLE, hide_index=True, row_height=28, key="data.example", alt=alt)
+        st.dataframe(
+            EXAMPLE,
+            hide_index=True,
+            row_height=28,
+            column_config={"id": st.column_config.TextColumn(width=50)},
+            key="data.example",
+            alt=alt,
+        )
 
 
 def on_discard() -> None:

@@ -216,7 +216,8 @@ def _draw_live(run_id: str, before: Status) -> None:
 
 def _epochs_made(run: RunRow, status: Status) -> str:
     """Return the epochs made; a finished run may have needed fewer than its most."""
-    return str(run.epoch) if status == "finished" else f"{run.epoch} of {run.config.epochs}"
+    made = f"{run.epoch:,}"
+    return made if status == "finished" else f"{made} of {run.config.epochs:,}"
 
 
 def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
@@ -271,7 +272,7 @@ def _spent(spent: dict[str, float], stage: str) -> str:
 
 def _progress_text(run: RunRow, status: Status, events: RunEvents) -> str:
     if events.ended is not None:
-        return f"{run.epoch} epochs" if run.config.epochs > 1 else "computed in one go"
+        return f"{run.epoch:,} epochs" if run.config.epochs > 1 else "computed in one go"
     if status == "queued":
         return "Waiting for its turn"
     if status != "running":
