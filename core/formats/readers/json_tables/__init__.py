@@ -34,7 +34,7 @@ from core.formats.readers.json_tables.nesting import (
     view_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
-from core.formats.readers.json_tables.spelling import respelled
+from core.formats.readers.json_tables.spelling import respelled, text_records
 from core.formats.readers.json_tables.tools import with_label_names
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
@@ -263,17 +263,11 @@ def _document(path: Path, findings: Findings) -> Loaded:
             return _column_table(found, told)
     if isinstance(found, list) and are_label_lists(found):
         found = [{"labels": one} for one in found]
-    if isinstance(found, list) and found and all(map(_is_text_and_about, found)):
-        found = [{"text": text, **about} for text, about in found]  # spaCy's
+    found = text_records(found) or found
     if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'
         refuse("JSON must be a list of objects, objects by id, or an object of columns", fix)
     return Loaded(_table(_chunks(ungrouped(found))), key, told)
-
-
-def _is_text_and_about(one: Any) -> bool:
-    is_pair = isinstance(one, list) and len(one) == 2
-    return is_pair and isinstance(one[0], str) and isinstance(one[1], dict)
 
 
 def _column_table(found: Mapping[str, Any], told: Sequence[str]) -> Loaded:

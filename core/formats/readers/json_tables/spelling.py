@@ -25,6 +25,15 @@ MAX_SCORED = 50  # labels; as many as an object may have keys that becomes colum
 Record = Mapping[str, Any]
 
 
+def text_records(found: Any) -> list[Record] | None:
+    """Return the records of spaCy's `[["red sky", {"cats": {"sea": 1.0}}], …]`."""
+    pairs = found if isinstance(found, list) else []
+    pairs = [one for one in pairs if isinstance(one, list) and len(one) == 2]
+    are_such = all(isinstance(text, str) and isinstance(about, dict) for text, about in pairs)
+    is_whole = bool(pairs) and len(pairs) == len(found)
+    return [{"text": text, **about} for text, about in pairs] if is_whole and are_such else None
+
+
 def respelled(records: Sequence[Record]) -> Sequence[Record]:
     """Return records with such cells as objects of answers."""
     some = records[:SAMPLE]
