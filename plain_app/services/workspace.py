@@ -1,6 +1,7 @@
 """The one open workspace of this server, and what the frame lists of it."""
 
 import os
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -15,6 +16,7 @@ from core.store.files import read_json, remove_leftovers, write_json
 DEFAULT_FOLDER = "plain-workspace"
 OPENED = "opened.json"
 MAX_PEOPLE = 500  # some 60 kB
+_keeping = threading.Lock()  # two people may open something at once
 
 
 class Opened(NamedTuple):
@@ -72,9 +74,9 @@ def last_opened(person: str | None, run_id: str | None = None) -> Opened:
 
 def keep_opened(person: str | None, opened: Opened) -> None:
     """Keep what a person has open for their next visit; without a place for it, nothing is kept."""
-    others = [one for one in _all_opened().items() if one[0] != (person or "")]
-    people = [*others, (person or "", opened)][-MAX_PEOPLE:]
-    with suppress(StoreError, OSError):
+    with _keeping, suppress(StoreError, OSError):
+        others = [one for one in _all_opened().items() if one[0] != (person or "")]
+        people = [*others, (person or "", opened)][-MAX_PEOPLE:]
         write_json(workspace().folder / OPENED, dict(people))
 
 

@@ -1,10 +1,15 @@
 """The frame: which data set and run are open, who decides, and what a new session finds again."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
+from plain_app.services import workspace as services
 from plain_app.services.workspace import MAX_PEOPLE, Opened, keep_opened, last_opened
 
 
@@ -49,6 +54,21 @@ def test_the_list_of_people_does_not_grow_for_ever(two):
         keep_opened(f"p{at}", Opened(two[0]))
     assert last_opened("p0") == Opened()
     assert last_opened(f"p{MAX_PEOPLE + 2}").fingerprint == two[0]
+
+
+def test_what_two_people_open_at_once_is_kept_of_both(two, monkeypatch):
+    both, read = Barrier(2), services._all_opened
+
+    def meet():
+        found = read()
+        with suppress(BrokenBarrierError):  # where the other has to wait for its turn
+            both.wait(0.2)
+        return found
+
+    monkeypatch.setattr(services, "_all_opened", meet)
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda who: keep_opened(who, Opened(two[0])), ("ann", "bob")))
+    assert {*read()} == {"ann", "bob"}
 
 
 def test_another_data_set_opens_its_newest_run(two, open_app):
