@@ -233,3 +233,19 @@ def test_texts_beside_yes_and_no_are_still_read(tmp_path: Path) -> None:
     result = read_text(tmp_path, "\n".join(["text,spam,labels", *rows]))
     assert result.mapping is not None
     assert result.mapping.feature_layout == "text"
+
+
+@pytest.mark.parametrize("between", [",", "\t"])
+def test_a_quote_that_nobody_closed_is_pointed_out(between: str, tmp_path: Path) -> None:
+    poem = '"sea, sun, sand\nand a fourth line, too"'  # honest lines in a cell
+    cells = [(str(i), "sea|sun" if i % 2 else "sun", f"text {i}") for i in range(30)]
+    cells[7] = ("7", "sea", poem)
+    rows = ["id,labels,text".replace(",", between), *map(between.join, cells)]
+    whole = read_text(tmp_path, "\n".join(rows) + "\n")
+    assert (whole.dataset.n_instances, whole.problems) == (30, ())
+    rows[21] = between.join(("20", "sun", '"text 20'))
+    result = read_text(tmp_path, "\n".join(rows) + "\n")
+    assert result.dataset.n_instances == 21
+    (told,) = result.problems
+    assert "is a quote in it not closed?" in told.message
+    assert (told.row, told.column, told.value) == (21, "text", "9 lines")

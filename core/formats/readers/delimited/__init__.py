@@ -6,6 +6,7 @@ a spreadsheet from running a cell as a formula. What columns mean belongs to `ta
 
 import codecs
 import csv
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,7 @@ from core.formats.shared.tabular import check_mapping, to_dataset
 
 SAMPLE_BYTES = 2**20
 PIECE_BYTES = 2**24
+MIN_COLUMNS = 3  # of rows that are told from lines of a text
 DECIMAL_COMMA = r"\A\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*\z"
 
 
@@ -246,9 +248,35 @@ def _stream(
     source: Source, types: dict[str, pa.DataType], findings: Findings
 ) -> Iterator[pa.RecordBatch]:
     """Give all rows in batches; rows of the wrong length are findings."""
+    n_rows = 0
     with pa.OSFile(str(source.text.path)) as file:
         file.seek(source.offset)
-        yield from _parsed(file, source, types, findings)
+        for batch in _parsed(file, source, types, findings):
+            if source.text.quoted:
+                _find_open_quotes(batch, n_rows, source, findings)
+            n_rows += batch.num_rows
+            yield batch
+
+
+def _find_open_quotes(
+    batch: pa.RecordBatch, n_before: int, source: Source, findings: Findings
+) -> None:
+    """Point out cells that hold lines like rows: after a quote that nobody closed."""
+    between = re.escape(source.separator)
+    if len(source.names) < MIN_COLUMNS:
+        return
+    line = rf"(?m)^[^\n{between}]*({between}[^\n{between}]*){{{len(source.names) - 1}}}$"
+    rule = "a cell holds lines that look like rows: is a quote in it not closed?"
+    fix = "Close it, or write it twice: what followed became text of this cell."
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        is_text = pa.types.is_string(column.type)
+        if not is_text or not pc.any(pc.match_substring(column, "\n")).as_py():
+            continue
+        rows = pc.count_substring_regex(column, line).fill_null(0)
+        lines = pc.add(pc.count_substring(column, "\n").fill_null(0), 1)
+        open_ones = pc.and_(pc.greater(rows, 1), pc.greater_equal(pc.multiply(rows, 2), lines))
+        for i in pc.indices_nonzero(open_ones).to_pylist():
+            findings.add(rule, fix, row=n_before + i + 1, column=name, value=f"{rows[i]} lines")
 
 
 def _parsed(
