@@ -149,7 +149,7 @@ def _draw_level(dataset: CandidateDataset, report: Report) -> None:
     run = runs.newest_with_level(dataset.fingerprint)
     level = None if run is None else runs.level(run)
     if level is not None:
-        st.caption(f"By the newest run: {level.sentence}")
+        st.caption(f"By the newest run, before any answers: {level.sentence}")
     elif report.summary.noise is None:
         st.caption(
             f"False candidates: {report.summary.noise_sentence}. A run gives an interval, thirty "
