@@ -151,7 +151,7 @@ def test_a_retrained_run_shows_what_decisions_changed(stage, open_review):
     files.write_arrays(origin, run=np.array(before))
     app = part(app, "Retrain")
     assert not app.exception
-    assert any(before in one.value for one in app.caption)
+    assert any("against" in one.value and before[-6:] in one.value for one in app.caption)
     told = figures(app)
     assert int(told["open before"].replace(",", "")) > 0
     assert int(told["settled"].replace(",", "")) > 0
