@@ -2,6 +2,7 @@
 
 import pickle
 import threading
+from io import StringIO
 
 import numpy as np
 import pytest
@@ -9,17 +10,21 @@ import torch
 from dask_cluster import dask_cluster, kill, slow_square
 from local_executor import LocalExecutor
 from real_runs import wait
+from rich.console import Console
+from typer.testing import CliRunner
 
 from core.bench.data import load_sets, mixtures
 from core.bench.quality import cross_validate
-from core.cli.screen import cluster_address
+from core.cli import app as command_line
+from core.cli.screen import cluster_address, training_progress
 from core.cluster.address import checked_address
 from core.cluster.executors import open_executor
-from core.cluster.progress import Progress, read_progress
+from core.cluster.progress import Progress, ProgressFile, read_progress
 from core.cluster.shared_arrays import blocks, load, save
 from core.data.dataset import CandidateDataset
 from core.engine.columns import ColumnPropagation
 from core.engine.config import PlainConfig
+from core.engine.events import GraphsBuilt
 from core.engine.graphs import build_instance_graph, build_label_graph
 from core.engine.propagation import Propagator
 from core.engine.pseudo_labels import PseudoLabels
@@ -308,6 +313,30 @@ def test_a_plain_address_is_refused_as_a_setting():
     assert "cluster" not in str(PlainConfig(cluster="127.0.0.1:8786"))
     with pytest.raises(ConfigError, match="unpickle"):
         cluster_address("far.example:8786")
+
+
+def test_the_command_cleans_a_file_on_a_cluster_as_it_does_here(here, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAIN_CLUSTER_FOLDER", str(tmp_path))
+    made = [tmp_path / "alone.csv", tmp_path / "cluster.csv"]
+    few = ["--set", "epochs=2", "--set", "members=2", "--set", "landmarks=50"]
+    for target, more in zip(made, ([], ["--cluster", here]), strict=True):
+        done = CliRunner().invoke(command_line, ["clean", "demo", str(target), *few, *more])
+        assert done.exit_code == 0, done.output
+    assert made[0].read_bytes() == made[1].read_bytes()
+    refused = ["clean", "demo", str(tmp_path / "no.csv"), "--cluster", "tcp://10.0.0.1:8786"]
+    assert "unpickle" in str(CliRunner().invoke(command_line, refused).exception)
+
+
+def test_the_screen_tells_the_recall_of_a_graph_and_what_every_worker_did(tmp_path, monkeypatch):
+    shown = Console(file=StringIO(), width=250, force_terminal=True, color_system=None)
+    monkeypatch.setattr("core.cli.screen.log", shown)
+    ProgressFile(tmp_path)(Progress("networks", 3, 8, {"tcp://a:1": 2, "tcp://b:1": 1}))
+    edges = dict.fromkeys(("n_edges", "n_isolated", "n_label_edges"), 4)
+    with training_progress(2, tmp_path) as show:
+        show(GraphsBuilt(seconds=1.0, search="cells", recall=0.9412, **edges))
+    told = shown.file.getvalue()
+    assert "cells, 94.1% of the nearest found" in told
+    assert "networks: 3 of 8 tasks; done by worker: tcp://a:1 2, tcp://b:1 1" in told
 
 
 # --- benchmarks and searches --------------------------------------------------------------------
