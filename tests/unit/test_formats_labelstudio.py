@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
+from vote_table import vote_table
 
 from core import formats
 from core.data.dataset import CandidateDataset
@@ -309,3 +310,24 @@ def test_keys_are_safe_and_local_pictures_are_addresses_of_its_server(tmp_path: 
     back = formats.read(tmp_path / "out.json").dataset
     assert back.display is not None
     assert list(back.display.columns) == ["my.text", "image"]
+
+
+def test_annotations_of_other_tasks_are_votes_by_name_and_the_rest_is_counted(
+    tmp_path: Path,
+) -> None:
+    bob = {"id": 2, "email": "bob@uni.de"}
+    two = [answer("sea", completed_by=1), answer("sky", completed_by=bob)]
+    stars = [answer(kind="rating", completed_by=1)]
+    tasks = [task(i, f"text {i}", annotations=two + stars * (i < 2)) for i in range(3)]
+    back = labelstudio.read(saved(tmp_path, tasks))
+    assert back.dataset.votes is not None
+    table = vote_table(back.dataset.votes, back.dataset.ids, back.dataset.label_names)
+    assert table.to_numpy().tolist() == [
+        [str(i), label, who, int(who == said)]
+        for i in range(3)
+        for label, said in (("sea", "1"), ("sky", "bob@uni.de"))
+        for who in ("1", "bob@uni.de")
+    ]
+    assert back.decisions == ()
+    left_out = [one for one in back.problems if "are no choices were left out" in one.message]
+    assert len(left_out) == 2
