@@ -7,11 +7,13 @@ import pytest
 import typer
 
 from core.engine.config import PlainConfig
+from core.formats import writable
 from plain_app.cli import app
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "guide.md").read_text(encoding="utf-8")
+TOOLS = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -37,6 +39,12 @@ def test_every_command_has_help_and_is_in_the_guide(command, help_text):
 @pytest.mark.parametrize("name", PlainConfig.model_fields)
 def test_every_setting_is_in_the_guide(name):
     assert f"`{name}`" in GUIDE
+
+
+@pytest.mark.parametrize(("name", "ending"), writable().items())
+def test_every_format_is_on_the_page_of_tools(name, ending):
+    written = rf"--format {name}\b" + (rf"|\bclean{re.escape(ending)}\b" if ending else "")
+    assert re.search(written, TOOLS)
 
 
 @pytest.mark.parametrize("command", ["make app", "make test"])

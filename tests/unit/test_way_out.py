@@ -10,8 +10,10 @@ from pathlib import Path
 
 import format_cases as cases
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
+from sklearn.datasets import load_svmlight_file
 from typer.testing import CliRunner
 from vote_table import vote_table
 
@@ -249,3 +251,28 @@ def test_decisions_of_an_export_are_stored_with_their_data_once(tmp_path: Path) 
         app, ["decisions", str(target), "--workspace", str(tmp_path / "other")]
     )
     assert "not in this workspace" in str(empty.exception)
+
+
+def test_the_lines_of_the_docs_load_what_has_no_program_of_its_own(tmp_path: Path) -> None:
+    data = CASES["odd"](tmp_path)
+    resolution, _ = resolved(data)
+    files = {
+        name: write(data, tmp_path / f"clean{ending}", resolution=resolution, format=name)
+        for name, ending in writable().items()
+        if name in ("csv-raw", "tsv", "json", "jsonl", "npz", "svmlight")
+    }
+    ids, sky = {"dtype": {"id": str}}, data.label_names.index("sky")
+    for table in (
+        pd.read_csv(files["csv-raw"], **ids),
+        pd.read_csv(files["tsv"], sep="\t", **ids),
+        pd.read_json(files["json"], **ids),
+        pd.read_json(files["jsonl"], lines=True, **ids),
+    ):
+        assert list(table["id"]) == list(data.ids)
+        assert table["conf_sky"].dtype == np.float64
+        np.testing.assert_allclose(table["conf_sky"], resolution.confidences[:, sky], atol=1e-4)
+    assert np.array_equal(np.load(files["npz"])["resolved"], resolution.labels)
+    features, labels = load_svmlight_file(str(files["svmlight"]), multilabel=True)
+    assert np.allclose(features.toarray(), cases.dense(data.features), atol=1e-6)
+    kept = [np.flatnonzero(row).tolist() for row in resolution.labels]
+    assert [sorted(map(int, row)) for row in labels] == kept
