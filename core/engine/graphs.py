@@ -236,10 +236,13 @@ def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> Found:
 
 
 def _nearest_sparse(X: sp.csr_array, k: int) -> Found:
+    """Search by a product of which each row keeps its largest values; rows share the threads."""
+    import torch
     from sparse_dot_topn import sp_matmul_topn
 
     X = sp.csr_matrix(X)
-    S = sp.csr_array(sp_matmul_topn(X, X.T.tocsr(), top_n=k + 1, sort=True, threshold=0.0))
+    options = {"sort": True, "threshold": 0.0, "n_threads": torch.get_num_threads()}
+    S = sp.csr_array(sp_matmul_topn(X, X.T.tocsr(), top_n=k + 1, **options))
     rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
     neighbors = np.full((S.shape[0], k + 1), -1)
     cosines = np.zeros((S.shape[0], k + 1), np.float32)

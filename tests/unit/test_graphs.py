@@ -2,6 +2,7 @@ import numpy as np
 import oracles
 import pytest
 import scipy.sparse as sp
+import sparse_dot_topn
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,6 +45,25 @@ def test_sparse_features_give_the_graph_of_the_dense_ones():
     sparse, dense = build_instance_graph(X, k=6), build_instance_graph(X.toarray(), k=6)
     assert sparse.search == "sparse"
     assert abs(sparse.normalized - dense.normalized).max() < 1e-6
+
+
+def test_sparse_rows_share_the_threads_and_the_graph_is_the_same_bit_for_bit(monkeypatch):
+    X = sp.random_array((300, 40), density=0.2, rng=RNG, dtype=np.float32).tocsr()
+    X.data = np.round(X.data, 1)  # with ties
+    asked, search = [], sparse_dot_topn.sp_matmul_topn
+
+    def told(*args, **options):
+        asked.append(options["n_threads"])
+        return search(*args, **options)
+
+    monkeypatch.setattr(sparse_dot_topn, "sp_matmul_topn", told)
+    found = []
+    for n in (1, 3):
+        monkeypatch.setattr(torch, "get_num_threads", lambda n=n: n)
+        found.append(find_neighbors(X, 6))
+    assert asked == [1, 3]
+    assert np.array_equal(found[0].rows, found[1].rows)
+    assert np.array_equal(found[0].cosines, found[1].cosines)
 
 
 def test_instance_graph_ignores_self_when_rows_are_duplicated():
