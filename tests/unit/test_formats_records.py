@@ -9,6 +9,8 @@ from typing import Any
 import format_cases as cases
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from core.data.dataset import CandidateDataset
@@ -99,6 +101,22 @@ def test_huggingface_confidences_follow_the_candidates(
     assert third["candidate_labels"] == ["dog", "ü"]
     assert third["confidence"] == [1.0, 0.5]
     assert third["text"] == "c"
+
+
+def test_huggingface_is_told_types_and_class_names_by_the_schema(
+    tmp_path: Path, data: CandidateDataset, resolution: cases.Resolution
+) -> None:
+    nothing = replace(resolution, confidences=np.zeros_like(resolution.confidences))
+    lines(tmp_path, "huggingface", data, nothing)
+    assert '"confidence": [0.0, 0.0]' in (tmp_path / "out").read_text("utf-8")  # no whole numbers
+    records.write(data, tmp_path / "out", resolution=nothing, name="huggingface-parquet")
+    schema = pq.read_schema(tmp_path / "out")
+    told = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    names = {"feature": {"names": ["sea", "dog", "ü"], "_type": "ClassLabel"}, "_type": "Sequence"}
+    assert told["labels"] == told["candidate_labels"] == names
+    assert schema.field("candidate_labels").type == pa.list_(pa.int64())
+    assert schema.field("confidence").type == pa.list_(pa.float32())
+    assert pq.read_table(tmp_path / "out")["candidate_labels"].to_pylist() == [[0, 1], [], [1, 2]]
 
 
 @pytest.mark.parametrize("name", list(records.FLAVOURS))
