@@ -63,3 +63,9 @@ def test_files_of_the_program_that_are_named_are_there(page):
     named = r"`((?:core|plain_app|tests|docs)/[\w./-]+\.\w+)`"
     for path in re.findall(named, page.read_text(encoding="utf-8")):
         assert (ROOT / path).exists(), path
+
+
+def test_every_attack_of_the_hammer_has_a_line_in_its_table():
+    table = (ROOT / "docs" / "hammer.md").read_text(encoding="utf-8")
+    attacks = [path.stem for path in (ROOT / "tests" / "hammer").glob("test_*.py")]
+    assert [name for name in attacks if f"`{name}`" not in table] == []

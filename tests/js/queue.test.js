@@ -91,3 +91,20 @@ test("what Accept and Reject all say of each cell", () => {
   assert.deepEqual(verdictsOf("accept", untouched, false, true), ["reject", "keep"]);
   assert.deepEqual(verdictsOf("reject", [cell({ verdict: null })], true, false), [null]);
 });
+
+test("a server that does not answer is asked again after ever longer pauses", async (t) => {
+  const pauses = [];
+  let now = performance.now();
+  t.mock.method(Math, "random", () => 0.5);
+  t.mock.method(performance, "now", () => now);
+  const asked = t.mock.method(globalThis, "fetch", () => Promise.reject(new TypeError("away")));
+  t.mock.method(globalThis, "setTimeout", (_, pause) => pauses.push(pause));
+  delete queue.fetchMore; // the real one
+  for (let at = 0; at < 8; at++) {
+    await queue.fetchMore();
+    await queue.fetchMore(); // a key was pressed: not before the pause is over
+    now += pauses.at(-1);
+  }
+  assert.equal(asked.mock.callCount(), 8);
+  assert.deepEqual(pauses, [501, 1001, 2001, 4001, 8001, 16001, 30001, 30001]);
+});

@@ -170,12 +170,12 @@ def test_a_file_is_written_once_and_replaced_only_on_request(stage, run_id, tmp_
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        ("numbers.csv", "id,time,zip,day,label_a,label_b"),
+        ("numbers.csv", "id,time,zip,day,big,label_a,label_b"),
         ("texts.csv", "id,text,labels"),
     ],
 )
 def test_an_uploaded_file_comes_out_with_its_own_columns(stage, tmp_path, name, head):
-    numbers = "{i:04},17000000{i:02},0{i:04},2024-02-{i:02},{a},{b}"
+    numbers = "{i:04},17000000{i:02},0{i:04},2024-02-{i:02},900719925474099{i},{a},{b}"
     texts = '{i:04},"the {i}th text, of {a}",{labels}'
     lines = [
         (numbers if name == "numbers.csv" else texts).format(

@@ -176,7 +176,8 @@ def test_a_shared_server_writes_nowhere_unless_allowed(
     options = {"host": host, "browser": False, **guard, **arguments}
     launcher.serve(tmp_path / "space", **options)
     assert os.environ.get(launcher.EXPORT_FOLDERS) == allowed
-    assert os.environ["FORWARDED_ALLOW_IPS"] != "*"
+    proxies = launcher.networks(arguments.get("trusted_proxies", []))
+    assert os.environ["FORWARDED_ALLOW_IPS"] == ",".join(proxies)
     launcher.serve(tmp_path / "space", **options, export_folders=[tmp_path])
     assert os.environ[launcher.EXPORT_FOLDERS] == json.dumps([str(tmp_path)])
     with pytest.raises(PlainError, match="no such folder"):

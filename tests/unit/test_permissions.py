@@ -7,7 +7,7 @@ import pytest
 from finished_run import finished_run
 
 from core.runs import processes as background
-from core.store import Workspace, backup, restore
+from core.store import Workspace, backup, full_backup, restore, restore_full
 from core.store.permissions import make_private_folder, open_private, restrict_permissions
 from core.tuning.studies import _storage
 
@@ -55,6 +55,14 @@ def test_a_restored_database_is_the_owners(space):
     (space.folder / "plain.db").unlink()
     restore(space.folder, copy)
     assert open_to_others(space.folder) == []
+
+
+def test_a_full_backup_and_what_is_restored_from_it_are_the_owners(space, tmp_path):
+    full_backup(space, tmp_path / "kept")
+    restore_full(tmp_path / "kept", tmp_path / "there")
+    Workspace(tmp_path / "there").close()
+    assert open_to_others(tmp_path / "kept") == []
+    assert open_to_others(tmp_path / "there") == []
 
 
 def test_a_workspace_of_an_earlier_version_is_tightened_when_opened(space):

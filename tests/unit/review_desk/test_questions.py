@@ -17,8 +17,9 @@ from core.errors import PlainError
 from core.formats import ColumnMapping
 from core.review.session import Query, ReviewState
 from core.store import schema
+from core.store.decisions import DecisionStore
 from plain_app.server import preload, tokens
-from plain_app.services import desk, review, trust
+from plain_app.services import desk, review, shared, trust
 from plain_app.services.explore import explored
 
 
@@ -83,6 +84,32 @@ def test_questions_are_answered_and_not_asked_again(space, claims):
     again = desk.questions(claims, {"order": "doubtful"})
     assert first["key"] not in {one["key"] for one in again["items"]}
     assert again["progress"]["decided"] == len(sent)
+
+
+def test_one_ranking_serves_all_who_ask_and_only_new_answers_are_read(space, claims, monkeypatch):
+    monkeypatch.setattr(shared, "RENEW_SECONDS", 1e9)
+    rank, since = review.Ranking, DecisionStore.since
+    rankings: list[Query] = []
+    read: list[int] = []
+
+    def ranked(state, query, *given):
+        rankings.append(query)
+        return rank(state, query, *given)
+
+    def counted(store, *given):
+        rows = since(store, *given)
+        read.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(review, "Ranking", ranked)
+    items = desk.questions(claims, {})["items"][:20]
+    desk.save(claims, {"decisions": [decision(one) for one in items]})
+    desk.questions(claims, {})
+    monkeypatch.setattr(DecisionStore, "since", counted)
+    for who in ("ann", "bob", "cem"):
+        desk.questions(claims._replace(annotator=who), {})
+    assert rankings == [Query()]
+    assert max(read) == 1  # the last that is known, which says that it is the same database
 
 
 def test_the_same_answer_sent_twice_is_stored_once(space, claims):
