@@ -1,9 +1,12 @@
-"""Paths that a person typed, and what is renamed in a folder brought to the disk."""
+"""Paths that a person typed, what may be written there, and renames brought to the disk."""
 
 import os
 from pathlib import Path
 
-from core.errors import PlainError
+from core.errors import ExportError, PlainError
+
+REPORT = "<!doctype html><!-- PLAIN Studio -->"
+"""How a report of ours begins."""
 
 
 def full_path(path: Path | str) -> Path:
@@ -19,6 +22,26 @@ def full_path(path: Path | str) -> Path:
     except RuntimeError as error:
         hint = "Write the path in full."
         raise PlainError("There is no such home folder.", f"{path}: {error}", hint) from error
+
+
+def require_replaceable(path: Path, beginning: str) -> None:
+    """Refuse to write over anything but an empty file, or one that begins as ours of its kind do.
+
+    Raises
+    ------
+    ExportError
+        There is something else.
+    """
+    if not os.path.lexists(path):
+        return
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(beginning))
+    except OSError:  # a folder, or what cannot be looked at
+        head = b"?"
+    if head not in (b"", beginning.encode()):
+        hint = "Choose another name, or remove it yourself."
+        raise ExportError("Something else has this name already.", str(path), hint)
 
 
 def sync_folder(folder: Path) -> None:

@@ -1,12 +1,14 @@
 """The report of `plain bench quality --methods`: one HTML file with everything in it."""
 
 import html
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
 from core.bench.comparison import TESTED, Comparison
+from core.paths import REPORT, require_replaceable
 from core.store import files
 from plain_app.charts import methods as charts
 from plain_app.report import STYLE, table_html
@@ -21,7 +23,8 @@ def write(
 ) -> None:
     """Write the report; the file appears when it is complete."""
     drawn = figures(comparison, sensitivities, convergence)
-    with files.replacing(target, is_private=False) as file:
+    check = partial(require_replaceable, target, REPORT)
+    with files.replacing(target, is_private=False, check=check) as file:
         file.write(_page(comparison, about, drawn).encode())
 
 
@@ -55,4 +58,4 @@ def _page(comparison: Comparison, about: str, drawn: dict[str, go.Figure]) -> st
     for name, (header, *rows) in comparison.tables():
         parts.append(f"<h2>{html.escape(name)}</h2>{table_html(tuple(header), rows)}")
     head = f"<meta charset=utf-8><title>{title}</title><style>{STYLE}</style>"
-    return f"<!doctype html><html><head>{head}</head><body>{''.join(parts)}</body></html>"
+    return f"{REPORT}<html><head>{head}</head><body>{''.join(parts)}</body></html>"

@@ -1,12 +1,14 @@
 """The report of a study: one HTML file with everything in it, readable without us."""
 
 import html
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
 
 from core import tuning
+from core.paths import REPORT, require_replaceable
 from core.store import Workspace, files
 from core.tuning import Study
 from plain_app.charts import study as charts
@@ -22,7 +24,8 @@ th {border-bottom: 1px solid #dcd8cd} .dim {color: #6a7473}
 
 def write(workspace: Workspace, study_id: str, target: Path) -> None:
     """Write the report; the file appears when it is complete."""
-    with files.replacing(target, is_private=False) as file:
+    check = partial(require_replaceable, target, REPORT)
+    with files.replacing(target, is_private=False, check=check) as file:
         file.write(make(workspace, study_id))
 
 
@@ -71,7 +74,7 @@ def _page(study: Study, data: str, workspace: Workspace) -> str:
     parts += ["<h2>Trials</h2>", _trial_table(study), "<h2>Settings of the study</h2>"]
     parts.append(f"<pre>{html.escape(study.settings.model_dump_json(indent=1))}</pre>")
     head = f"<meta charset=utf-8><title>{html.escape(title)}</title><style>{STYLE}</style>"
-    return f"<!doctype html><html><head>{head}</head><body>{''.join(parts)}</body></html>"
+    return f"{REPORT}<html><head>{head}</head><body>{''.join(parts)}</body></html>"
 
 
 def _best_table(study: Study) -> str:

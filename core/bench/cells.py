@@ -87,9 +87,9 @@ class CellFile:
         self.results: dict[Cell, dict[str, Any]] = {}
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         whole = text[: text.rfind("\n") + 1]
-        if whole != text:  # killed while writing a line
-            path.write_text(whole, encoding="utf-8")
-        for number, line in enumerate(whole.splitlines(), start=1):
+        torn = text[len(whole) :]  # killed while writing a line
+        lines = [*whole.splitlines(), *([torn] if torn and not torn.startswith('{"') else [])]
+        for number, line in enumerate(lines, start=1):
             try:
                 result = json.loads(line)
                 self.results[_cell_of(result)] = result
@@ -97,6 +97,8 @@ class CellFile:
                 hint = "Give another file, or remove the line."
                 wrong = f"Line {number} of {path} is none."
                 raise PlainError("This is not a file of finished cells.", wrong, hint) from None
+        if torn:
+            path.write_text(whole, encoding="utf-8")
 
     def keep(self, result: dict[str, Any]) -> None:
         """Write a result before it counts as done."""

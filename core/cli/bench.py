@@ -7,7 +7,7 @@ import typer
 
 from core.cli.bench_effort import effort
 from core.cli.bench_report import DataFolder, ReportFile, report_results
-from core.cli.screen import Cluster, JsonFlag, cluster_address, log
+from core.cli.screen import Cluster, JsonFlag, check_report, cluster_address, log
 from core.errors import PlainError
 
 app = typer.Typer(help="Measure speed and quality on this machine.", no_args_is_help=True)
@@ -114,9 +114,7 @@ def quality(
     if methods:
         from core.cli.compare import compare_methods
 
-        if html is not None and context.obj is None:
-            hint = "Use the command `plain bench quality`."
-            raise PlainError("This program draws no reports.", hint=hint)
+        check_report(context, html, "plain bench quality")
         found = [one.name for one in chosen]
         how = (methods, folds, seed, cells, limit, workers)
         with open_executor(address) as executor:

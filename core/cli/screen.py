@@ -25,6 +25,7 @@ from core.cluster.address import require_installed
 from core.cluster.progress import read_progress
 from core.engine.events import Event
 from core.errors import DatasetError, PlainError, Problem, grouped
+from core.paths import REPORT, require_replaceable
 
 if TYPE_CHECKING:
     from core.engine.config import PlainConfig
@@ -38,6 +39,15 @@ class Reports(NamedTuple):
 
     study: Callable[..., None]  # of a workspace, a study's id, to a file
     methods: Callable[..., None]  # see `plain_app.method_report.write`
+
+
+def check_report(context: typer.Context, target: Path | None, command: str) -> None:
+    """Refuse before any work a report that nobody draws, or that has another file's name."""
+    if target is None:
+        return
+    if context.obj is None:
+        raise PlainError("This program draws no reports.", hint=f"Use the command `{command}`.")
+    require_replaceable(target, REPORT)
 
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]

@@ -19,6 +19,7 @@ from core.cli.screen import (
     Preset,
     Settings,
     WorkspaceFolder,
+    check_report,
     log,
     on_cluster,
     out,
@@ -76,8 +77,7 @@ def tune(
     from core.engine.config import PlainConfig
     from core.store import Workspace
 
-    if report is not None and context.obj is None:
-        raise PlainError("This program draws no reports.", hint="Use the command `plain tune`.")
+    check_report(context, report, "plain tune")
     space = Workspace(workspace)
     if file is None and resume is None:
         if report is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from time import time
 
 from core.errors import PlainError, StoreError
+from core.paths import require_replaceable
 from core.store.files import replacing
 
 MIN_LENGTH = 8
@@ -41,7 +42,7 @@ class Password:
             hint = "Make it with: plain password FILE"
             raise PlainError("The password file cannot be read.", str(error), hint) from error
         except (ValueError, binascii.Error) as error:
-            hint = "Make it anew with: plain password FILE"
+            hint = "Remove it, and make it anew with: plain password FILE"
             raise PlainError("This is not a password file.", str(path), hint) from error
         if kind != _KIND:
             raise PlainError("This password file is of another kind.", kind[:40])
@@ -110,6 +111,7 @@ def write_password(path: Path, password: str) -> None:
     if len(password) < MIN_LENGTH:
         must = f"At least {MIN_LENGTH} characters; got {len(password)}."
         raise PlainError("The password is too short.", must, "Several words are a good password.")
+    require_replaceable(path, _KIND)
     salt = secrets.token_bytes(16)
     parts = (base64.b64encode(one).decode() for one in (salt, _hash(password, salt)))
     try:

@@ -113,6 +113,16 @@ def test_short_passwords_are_refused(tmp_path):
     assert not (tmp_path / "password").exists()
 
 
+def test_a_password_never_takes_the_place_of_another_file(tmp_path):
+    (tmp_path / "data.csv").write_text("mine")
+    for path in (tmp_path / "data.csv", tmp_path):
+        with pytest.raises(PlainError, match="has this name already"):
+            write_password(path, SECRET)
+    assert (tmp_path / "data.csv").read_text() == "mine"
+    (tmp_path / "empty").touch()
+    write_password(tmp_path / "empty", SECRET)
+
+
 def test_nothing_answers_without_the_cookie(file):
     gate = LoginGate(app, file)
     for path in ("/", "/_stcore/stream", "/api/decisions", "/static/index.js", "/media/x"):

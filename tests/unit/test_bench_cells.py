@@ -202,6 +202,18 @@ def test_the_report_is_one_page_that_loads_nothing(folder, tmp_path):
     assert isinstance(CliRunner().invoke(app, asked).exception, PlainError)  # nobody draws
 
 
+@pytest.mark.parametrize("option", ["--report", "--cells"])
+def test_a_file_of_the_users_is_never_replaced(option, folder, tmp_path):
+    mine = tmp_path / "mine.csv"
+    mine.write_text("one line of mine")
+    asked = ["bench", "quality", "--data", str(folder), "--methods", "ml-knn", "--r", "1"]
+    asked += ["--cells", str(tmp_path / "cells.jsonl"), option, str(mine)]
+    done = CliRunner().invoke(app, asked, obj=Reports(lambda *_: None, method_report.write))
+    assert isinstance(done.exception, PlainError)
+    assert mine.read_text() == "one line of mine"
+    assert not (tmp_path / "cells.jsonl").exists()  # told before any work
+
+
 def test_methods_that_cannot_be_told_apart_are_joined():
     points = critical_points(["a", "b", "c", "d"], [4.0, 1.0, 1.5, 2.6], 1.2)
     assert points.names == ["b", "c", "d", "a"]

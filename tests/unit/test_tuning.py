@@ -295,6 +295,11 @@ def test_the_command_searches_reports_and_resumes(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert "trust it little" in page
     assert "<script src" not in page  # nothing is fetched
+    (tmp_path / "mine.html").write_text("<p>mine")
+    assert plain("tune", "--report", str(tmp_path / "mine.html"), *place).returncode == 2
+    assert (tmp_path / "mine.html").read_text() == "<p>mine"
+    again = plain("tune", "--report", str(tmp_path / "report.html"), *place)
+    assert again.returncode == 0, again.stderr
     refused = plain("tune", "--resume", "nothing", *place)
     assert refused.returncode == 2
     assert "no such study" in refused.stderr
