@@ -47,6 +47,36 @@ def repeated(text: str, n: int) -> pa.Array:
     return pa.array([text]).take(pa.array(np.zeros(n, np.int32)))
 
 
+def zip_of(files: dict[str, str | bytes], path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def file_per_item(path: Path) -> None:
+    """LabelMe's files, every shape with a label of its own."""
+    items = {}
+    for i in range(400):
+        box = {"points": [[0, 0], [1, 1]], "shape_type": "rectangle"}
+        shapes = [{"label": f"name{i}_{j}", **box} for j in range(10)]
+        item = {"version": "5.0", "flags": {}, "imagePath": f"{i}.jpg", "shapes": shapes}
+        items[f"set/{i}.json"] = json.dumps({**item, "imageHeight": 5, "imageWidth": 5})
+    zip_of(items, path)
+
+
+def arrow_folder(path: Path) -> None:
+    """A Hugging Face data set: one long text, 20,000 times."""
+    texts = repeated("x" * 999, 20_000).dictionary_encode()
+    table = pa.table({"text": texts, "labels": [["a"], ["b"]] * 10_000})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as file:
+        file.write_table(table)
+    state = {"_data_files": [{"filename": "data-00000-of-00001.arrow"}]}
+    files = {"dataset_info.json": '{"features": {}}', "state.json": json.dumps(state)}
+    files["data-00000-of-00001.arrow"] = sink.getvalue().to_pybytes()
+    zip_of({f"set/{name}": content for name, content in files.items()}, path)
+
+
 N = 200_000
 FLAGS, ZEROS = np.ones(N, np.int8), np.zeros(N, np.float32)
 LONG_LIST = pa.ListArray.from_arrays(pa.array([0, 3 * N, 3 * N], pa.int32()), np.zeros(3 * N))
@@ -68,6 +98,11 @@ TOO_LARGE = {
     "zeros.mat": lambda path: scipy.io.savemat(
         path, {"data": np.zeros((1_000, 2_000)), "Yp": np.ones((1, 1_000))}, do_compression=True
     ),
+    "fasttext.txt": lambda path: path.write_text(
+        "".join(f"__label__name{i} some words of text {i % 7}\n" for i in range(4_000))
+    ),
+    "items.zip": file_per_item,
+    "arrow.zip": arrow_folder,
     "fields.json": lambda path: path.write_text(
         "[" + ",".join(f'{{"data":{{"k{i}":"a"}},"annotations":[]}}' for i in range(400)) + "]"
     ),
