@@ -1,9 +1,10 @@
-"""The store beside a plain model of it in memory, driven by hypothesis over two connections.
+"""The store beside a plain model of it in memory, driven by hypothesis from two processes.
 
-Every rule does the same to both and compares what came back; after every step both connections
+Every rule does the same to both and compares what came back; after every step both processes
 must read what the model says.
 """
 
+import multiprocessing
 from collections import defaultdict
 from contextlib import closing
 from functools import partial
@@ -45,12 +46,54 @@ def outcome(call):
         return type(error)
 
 
+class OtherProcess:
+    """A workspace that a process of its own has open, whose stores are asked through a pipe."""
+
+    def __init__(self, folder: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=serve_stores, args=(folder, theirs), daemon=True)
+        self._process.start()
+        theirs.close()
+        stores = (_Asked(self._pipe, name) for name in ("decisions", "lanes", "runs"))
+        self.decisions, self.lanes, self.runs = stores
+
+    def close(self) -> None:
+        self._pipe.send(None)
+        self._process.join()
+
+
+class _Asked:
+    def __init__(self, pipe, store: str) -> None:
+        self._pipe, self._store = pipe, store
+
+    def __getattr__(self, method: str):
+        def call(*given, **named):
+            self._pipe.send((self._store, method, given, named))
+            value, raised = self._pipe.recv()
+            if raised is not None:
+                raise raised("in the other process")
+            return value
+
+        return call
+
+
+def serve_stores(folder: Path, pipe) -> None:
+    with closing(Workspace(folder)) as space:
+        while (asked := pipe.recv()) is not None:
+            store, method, given, named = asked
+            try:
+                pipe.send((getattr(getattr(space, store), method)(*given, **named), None))
+            except PlainError as error:
+                pipe.send((None, type(error)))
+
+
 class ReviewMachine(RuleBasedStateMachine):
     """Decisions and lanes, on a data set of its own."""
 
     decided = Bundle("decided")
 
-    def __init__(self, spaces: tuple[Workspace, Workspace]) -> None:
+    def __init__(self, spaces: tuple[Workspace, OtherProcess]) -> None:
         super().__init__()
         self.spaces = spaces
         self.data = spaces[0].add_dataset(small_data(shift=next(_serial)), "model")
@@ -132,7 +175,7 @@ class ReviewMachine(RuleBasedStateMachine):
         return stacks
 
     @invariant()
-    def both_connections_read_the_model(self):
+    def both_processes_read_the_model(self):
         newest = [stack[-1] for stack in self._stacks().values() if stack]
         order = {one.uid: at for at, one in enumerate(self.history)}
         newest.sort(key=lambda one: (one.adjudicates, order[one.uid]))
@@ -153,7 +196,7 @@ class RunMachine(RuleBasedStateMachine):
 
     runs, rows = Bundle("runs"), Bundle("rows")
 
-    def __init__(self, spaces: tuple[Workspace, Workspace]) -> None:
+    def __init__(self, spaces: tuple[Workspace, OtherProcess]) -> None:
         super().__init__()
         self.spaces = spaces
         self.data = spaces[0].add_dataset(small_data(), "model")
@@ -309,7 +352,7 @@ class RunMachine(RuleBasedStateMachine):
             run.deleted = not back
 
     @invariant()
-    def both_connections_read_the_model(self):
+    def both_processes_read_the_model(self):
         for space in self.spaces:
             self._check(space)
 
@@ -325,9 +368,9 @@ class RunMachine(RuleBasedStateMachine):
 
 
 def check_agreement(folder: Path, **how: int) -> None:
-    """Run both machines on a workspace that two connections have open."""
+    """Run both machines on a workspace that two processes have open."""
     rules = settings(deadline=None, suppress_health_check=list(HealthCheck), **how)
-    with closing(Workspace(folder)) as one, closing(Workspace(folder)) as other:
+    with closing(Workspace(folder)) as one, closing(OtherProcess(folder)) as other:
         for machine in (ReviewMachine, RunMachine):
             run_state_machine_as_test(partial(machine, (one, other)), settings=rules)
         assert integrity(one.database) == []

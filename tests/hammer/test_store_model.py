@@ -16,7 +16,7 @@ EXAMPLES, STEPS = 10, 60
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_two_connections_and_the_model_agree_for_long(
+def test_two_processes_and_the_model_agree_for_long(
     request, tmp_path, monkeypatch, capsys, database
 ):
     monkeypatch.delenv("PLAIN_DATABASE_URL", raising=False)
