@@ -204,12 +204,14 @@ def test_the_report_is_one_page_that_loads_nothing(folder, tmp_path):
 
 @pytest.mark.parametrize("option", ["--report", "--cells"])
 def test_a_file_of_the_users_is_never_replaced(option, folder, tmp_path):
-    mine = tmp_path / "mine.csv"
+    mine = tmp_path / "mine" / "notes"  # not among the data
+    mine.parent.mkdir()
     mine.write_text("one line of mine")
     asked = ["bench", "quality", "--data", str(folder), "--methods", "ml-knn", "--r", "1"]
-    asked += ["--cells", str(tmp_path / "cells.jsonl"), option, str(mine)]
+    asked += ["--folds", "2", "--cells", str(tmp_path / "cells.jsonl"), option, str(mine)]
     done = CliRunner().invoke(app, asked, obj=Reports(lambda *_: None, method_report.write))
-    assert isinstance(done.exception, PlainError)
+    said = {"--report": "has this name already", "--cells": "not a file of finished cells"}
+    assert said[option] in str(done.exception)
     assert mine.read_text() == "one line of mine"
     assert not (tmp_path / "cells.jsonl").exists()  # told before any work
 
