@@ -33,19 +33,6 @@ DEVICES = [
 ]
 
 
-class Rows:
-    """Feature rows in memory, as the networks take them."""
-
-    def __init__(self, X):
-        self._X = X
-
-    def __len__(self):
-        return len(self._X)
-
-    def rows(self, at):
-        return self._X[at]
-
-
 class ToHost(TorchDispatchMode):
     """Counts what waits for a device: numbers read from it, and copies to the host."""
 
@@ -130,19 +117,19 @@ def test_dense_steps_of_both_presets_stay_on_a_gpu(loss):
         stacked = (studio.members, 8, -1)
         networks._gradient(X[: 8 * 5].view(*stacked), Z[: 8 * 5].view(*stacked))
         for model in (network, networks):
-            out = model.predict(Rows(X))
+            out = model.predict(X)
             assert out.device.type == "cuda"
             assert out.shape == (N, L)
             assert model._loss.value(out, Z).device.type == "cuda"
         with pytest.raises(RuntimeError, match="device"):  # the check itself can fail
-            network.predict(Rows(torch.empty(N, D + 1)))
+            network.predict(torch.empty(N, D + 1))
     assert seen.count == 0
 
 
 @pytest.mark.parametrize("device", DEVICES)
 def test_a_pass_of_many_batches_reads_nothing_from_the_device(device):
     config = PlainConfig.preset("studio", batch_size=8)
-    X = Rows(torch.rand(N, D + 1, device=device))
+    X = torch.rand(N, D + 1, device=device)
     Z = torch.rand(N, L, device=device)
     networks = Ensemble(N, D, torch.full((L,), 0.3), config, torch.device(device))
     with ToHost() as seen:

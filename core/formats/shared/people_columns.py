@@ -41,7 +41,8 @@ def find_columns(roles: Roles, stated: bool) -> bool:
         roles.set("label_style", style)
         return True
     named = [one for one in free if not (DERIVED.fullmatch(one.key) or IDS.fullmatch(one.key))]
-    named = [one for one in named if not _names_who(one.key, {other.key for other in named})]
+    answers = {_number(one.key) for one in named if NUMBERED.fullmatch(one.key.replace("_", ""))}
+    named = [one for one in named if not _names_who(one.key, answers)]
     owners = {one.name: who for one in named if (who := _owner(one.name)) is not None}
     if not stated:  # 0/1 in `label_sea` are no names
         texts = {one.name for one in free if one.kind in ("text", "names")}
@@ -61,11 +62,14 @@ def find_columns(roles: Roles, stated: bool) -> bool:
     return is_taken
 
 
-def _names_who(key: str, keys: set[str]) -> bool:
-    """Whether a column says who gave the answer beside it: worker_1 beside label_1."""
-    number = key.lstrip("abcdefghijklmnopqrstuvwxyz")
-    beside = any(NUMBERED.fullmatch(one.replace("_", "")) and one.endswith(number) for one in keys)
-    return bool(NUMBERED_PERSON.fullmatch(key)) and number.strip("_. ").isdecimal() and beside
+def _names_who(key: str, answers: set[str]) -> bool:
+    """Whether a column says who gave the answer of this number: worker_1 beside label_1."""
+    return bool(NUMBERED_PERSON.fullmatch(key)) and _number(key) in answers
+
+
+def _number(key: str) -> str:
+    """Return the digits at the end of a name."""
+    return key[len(key.rstrip("0123456789")) :]
 
 
 def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
