@@ -166,6 +166,7 @@ def test_many_workers_are_counted_not_named():
 
 def test_a_cluster_that_does_not_answer_is_told(tmp_path):
     dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")  # its settings are there before one of them is changed
     soon = dask.config.set({"distributed.comm.timeouts.connect": "0.3s"})
     with soon, pytest.raises(ClusterUnavailable, match="does not answer"):
         with open_executor("tcp://127.0.0.1:1", tmp_path):
