@@ -21,7 +21,7 @@ from plain_app.services.workspace import (
 )
 from plain_app.widgets.errors import error_guard
 from plain_app.widgets.fetching import draw_fetching
-from plain_app.widgets.figures import text_caption
+from plain_app.widgets.figures import counted, text_caption
 from plain_app.widgets.links import DATA
 from plain_app.widgets.login import LONGEST as LONGEST_NAME
 from plain_app.widgets.login import known_person, require_login
@@ -145,8 +145,12 @@ def _draw_data(rows: dict[str, DatasetRow]) -> None:
     )
     row = rows.get(state.current().fingerprint or "")
     if row is not None:
-        sizes = f"{row.n_instances:,} instances · {row.n_labels:,} labels"
-        st.caption(f"{sizes} · {row.n_candidates:,} candidates")
+        sizes = {
+            "instance": row.n_instances,
+            "label": row.n_labels,
+            "candidate": row.n_candidates,
+        }
+        st.caption(" · ".join(counted(count, what) for what, count in sizes.items()))
 
 
 def _draw_run(known: dict[str, RunRow]) -> None:

@@ -154,10 +154,12 @@ def _last_figures(space: Any, run: Any) -> dict[str, Any]:
 
 
 def print_run(space: Any, run_id: str, as_json: bool) -> None:
+    from core.methods.choice import settings_used
+
     run = space.runs.get(run_id)
     facts = _facts(space, run) | _last_figures(space, run)
     config = run.config.model_dump(mode="json")
     if as_json:
         return print_json(facts | {"config": config})
     out.print(table("Run", ("", ""), [pair for pair in facts.items() if pair[1] not in ("", None)]))
-    out.print(table("Settings", ("", ""), config.items()))
+    out.print(table("Settings", ("", ""), settings_used(run.config).items()))

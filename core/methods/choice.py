@@ -103,5 +103,18 @@ def method_config(name: str, settings: Mapping[str, Any] | None = None) -> Plain
     )
 
 
+def settings_used(config: PlainConfig) -> dict[str, Any]:
+    """Return the settings that a run learns with, by name: of a method its own and the run's.
+
+    A method's own bear its name: the same letter means something else elsewhere.
+    """
+    if config.method is None:
+        return config.model_dump(exclude={"method"})
+    of_run = config.model_dump(include={*_OF_THE_RUN, "epochs", "threshold"})
+    method = config.method.name
+    own = {f"{method} {name}": value for name, value in config.method.settings}
+    return {"method": method, **own, **of_run}
+
+
 _ALONE: dict[str, Any] = {"disambiguation": "none", "members": 1, "landmarks": 0, "rounds": 0}
 """What a run of `studio` has beside the method; its graphs stay."""

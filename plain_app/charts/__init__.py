@@ -35,6 +35,13 @@ def distinct(names: Sequence[str], limit: int = MAX_NAME) -> list[str]:
     return found
 
 
+def setting_text(name: str, value: Any) -> str:
+    """Return a setting's value as a person writes it."""
+    if value is None:
+        return "converged" if name == "n_steps" else "none"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def titled(title: str, **option: Any) -> dict[str, Any]:
     """Return an option with what all our charts share."""
     text = {"fontSize": 13, "fontWeight": 600}

@@ -14,6 +14,7 @@ from scipy.interpolate import griddata
 from scipy.spatial import QhullError
 
 from core.tuning import Parameter, Study, Trial
+from plain_app.charts import setting_text
 from plain_app.charts.colours import DOUBTFUL, NEUTRAL, SURE
 
 HEIGHT = 380
@@ -90,14 +91,7 @@ class ParetoPoints(NamedTuple):
 
 def words(trial: Trial) -> str:
     """Return a trial's settings on one line."""
-    return ", ".join(f"{name} {text(value)}" for name, value in trial.values.items())
-
-
-def text(value: Any) -> str:
-    """Return a setting's value as a person writes it."""
-    if value is None:
-        return "converged"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return ", ".join(f"{name} {setting_text(name, value)}" for name, value in trial.values.items())
 
 
 def history_points(study: Study) -> HistoryPoints:
@@ -342,7 +336,7 @@ def pareto_figure(points: ParetoPoints) -> go.Figure:
 def _axis(parameter: Parameter, values: Sequence[Any]) -> Axis:
     name = parameter.name
     if parameter.choices:
-        names = [text(one) for one in parameter.choices]
+        names = [setting_text(name, one) for one in parameter.choices]
         places = [float(parameter.choices.index(value)) for value in values]
         return Axis(name, places, [float(at) for at in range(len(names))], names, True)
     numbers = np.array([float(value) for value in values])

@@ -10,6 +10,7 @@ import streamlit as st
 from core import tuning
 from core.engine.config import ABLATIONS, PlainConfig
 from core.engine.metrics import f1, roc_auc
+from core.methods.choice import settings_used
 from core.runs.ranking import Ranking, judge, judge_each_other
 from core.tuning.objectives import read_verdicts
 from plain_app.charts.compare import Curve, DisagreementPoints, disagreement_points
@@ -129,17 +130,14 @@ def _trial(folder: str, key: str) -> Subject:
 
 
 def settings_that_differ(subjects: list[Subject]) -> dict[str, list[Any]]:
-    """Return the settings that are not the same everywhere."""
-    dumped = [
-        one.config.model_dump()
-        | {"method": "PLAIN" if one.config.method is None else one.config.method.name}
-        for one in subjects
-    ]
-    return {
-        name: [settings[name] for settings in dumped]
-        for name in dumped[0]
-        if any(settings[name] != dumped[0][name] for settings in dumped)
-    }
+    """Return the settings that those who have them have otherwise; "–" for who has none."""
+    used = [{"method": "PLAIN"} | settings_used(one.config) for one in subjects]
+    found = {}
+    for name in dict.fromkeys(name for settings in used for name in settings):
+        known = [settings[name] for settings in used if name in settings]
+        if any(value != known[0] for value in known):
+            found[name] = [settings.get(name, "–") for settings in used]
+    return found
 
 
 def disagreement(fingerprint: str, subjects: list[Subject]) -> DisagreementPoints:

@@ -19,7 +19,7 @@ from plain_app.services.review import State
 
 NEIGHBOURS = 6
 POINTS = 24  # of a sparkline
-MAX_TEXT = 2000
+MAX_TEXT = 10_000  # characters of a text: who decides has to read all of it
 
 REASONS = {
     "first lap": "drawn at random, for the estimates",

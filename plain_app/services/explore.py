@@ -297,7 +297,8 @@ def _can_colour(column: "pd.Series[Any]") -> bool:
 
 
 def short_text(value: Any, limit: int = 300) -> str:
-    """Return a value of a display column as text of limited length."""
+    """Return a value of a display column as text of limited length; "…" says that it goes on."""
     if isinstance(value, float):
         return "" if value != value else f"{value:.4g}"
-    return "" if value is None else str(value)[:limit]
+    text = "" if value is None else str(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"

@@ -155,6 +155,11 @@ def method_config(name: str, settings: Mapping[str, Any]) -> PlainConfig:
     return choice.method_config(name, settings)
 
 
+def settings_used(run: RunRow) -> dict[str, Any]:
+    """Return the settings that a run learns with, by name."""
+    return choice.settings_used(run.config)
+
+
 def start(fingerprint: str, config: PlainConfig, name: str = "") -> str:
     """Queue a run and launch it as soon as the workspace allows; return its id."""
     config = config.suited_to(workspace().load_dataset(fingerprint))

@@ -304,7 +304,7 @@ def test_keys_are_the_persons_own_and_not_those_of_fields(review):
     assert answers(stored(server.workspace, who)) == 2
 
 
-def test_keys_are_the_desks_once_an_order_or_a_mode_is_chosen(review_alone):
+def test_keys_are_the_desks_once_an_order_a_mode_or_labels_are_chosen(review_alone):
     _, page, _ = review_alone
     last = page.locator('[data-part="last"]')
     press(page, "u")
@@ -323,6 +323,14 @@ def test_keys_are_the_desks_once_an_order_or_a_mode_is_chosen(review_alone):
     press(page, "a")
     assert answered(page) == 1  # of this queue
     expect_saved(page)
+    first = shown_item(page)
+    labels = page.get_by_role("combobox", name="Labels", exact=True)
+    labels.click()
+    page.get_by_role("option").nth(1).click()
+    expect(page.locator('[data-part="desk"]')).not_to_have_attribute("data-item", first)
+    expect(labels).to_be_focused()  # the list stays open: another label may follow
+    press(page, "Escape", "u")
+    expect(last).to_contain_text("Nothing to undo")
 
 
 def test_the_same_question_is_ticked_as_proposed_and_keeps_what_is_changed(review_alone):

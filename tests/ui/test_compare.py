@@ -9,6 +9,7 @@ from finished_run import finished_run
 
 from core import tuning
 from core.engine.config import PlainConfig
+from core.methods.choice import method_config
 from core.store import files
 from core.tuning import StudySettings
 from core.tuning.search import work
@@ -54,6 +55,17 @@ def test_two_runs_are_compared_at_once(stage, two, open_app, small_demo):
     assert len(table_with(app, "label", "A")) == min(100, differ.sum())
     is_judged = any("AUC on truth" in one.value for one in app.dataframe)
     assert is_judged == ("votes of sources included" in texts(app))
+
+
+def test_settings_are_compared_among_those_that_have_them():
+    configs = [PlainConfig(alpha=0.1), PlainConfig(alpha=0.2), method_config("pml-ni", {"lam": 2})]
+    subjects = [
+        compare.Subject(str(at), "", one, np.zeros(1), {}) for at, one in enumerate(configs)
+    ]
+    found = compare.settings_that_differ(subjects)
+    assert found["method"] == ["PLAIN", "PLAIN", "pml-ni"]
+    assert found["alpha"] == [0.1, 0.2, "–"]
+    assert not found.keys() & {"beta", "members", "pml-ni lam"}
 
 
 def test_a_lasso_lists_its_cells_until_it_is_cleared(two, open_app):

@@ -67,6 +67,12 @@ def test_a_methods_run_shows_what_it_has(name, shows, stage, open_app):
     for section in options:
         app.segmented_control(key=key).set_value(section).run()
         assert not app.exception
+    (used,) = (one.value for one in app.dataframe if "setting" in one.value)  # the log is open
+    said = dict(zip(used["setting"], used["value"], strict=True))
+    own = {f"{name} {one}" for one, _ in run.config.method.settings}
+    assert said["method"] == name
+    of_run = {"expected_false", "seed", "device", "cluster", "epochs", "threshold"}
+    assert said.keys() == {"method"} | own | of_run  # none that only PLAIN has
     for page in ("explore", "compare", "export"):
         app.switch_page(f"views/{page}/page.py").run()
         assert not app.exception

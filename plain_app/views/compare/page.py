@@ -9,8 +9,8 @@ import streamlit as st
 
 from plain_app import state
 from plain_app.charts import compare as charts
+from plain_app.charts import setting_text
 from plain_app.charts.compare import DisagreementPoints
-from plain_app.charts.study import text
 from plain_app.services import compare, explore, maps, runs
 from plain_app.services.compare import MAX_COMPARED, Subject
 from plain_app.views.compare.which import draw_methods, draw_which
@@ -178,7 +178,8 @@ def _draw_settings(subjects: list[Subject], names: list[str]) -> None:
         st.caption("None.")
         return
     rows = [
-        {"setting": name, **dict(zip(names, map(text, values), strict=True))}
+        {"setting": name}
+        | {letter: setting_text(name, value) for letter, value in zip(names, values, strict=True)}
         for name, values in differ.items()
     ]
     cell_table(pd.DataFrame(rows), "compare.settings", 270)

@@ -20,7 +20,7 @@ from plain_app.widgets.audit import draw_audit
 from plain_app.widgets.chart import draw_chart
 from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.errors import error_guard, show_error
-from plain_app.widgets.figures import Figure, figure_row, listed
+from plain_app.widgets.figures import Figure, counted, figure_row, listed
 from plain_app.widgets.following import follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tables import cell_table
@@ -178,7 +178,7 @@ def _draw_differences(made: Outcome) -> None:
         label = st.selectbox("Label", [ALL, *names], key="export.label", width=180, **bare)
     shown: Kind = what or WHAT[0]
     table, total = export.differences(made, shown, None if label == ALL else label)
-    st.caption(f"{total:,} cells{listed(total, len(table))}")
+    st.caption(f"{counted(total, 'cell')}{listed(total, len(table))}")
     cell_table(table, "export.cells", CHART - 50, {"confidence": "bar"})
 
 

@@ -21,6 +21,7 @@ from plain_app.widgets.audit import NO_FILTERS, ORDER, draw_audit, draw_habits
 from plain_app.widgets.desk import review_desk
 from plain_app.widgets.empty import NO_RESULTS, draw_lost, empty_state
 from plain_app.widgets.errors import error_guard
+from plain_app.widgets.figures import counted
 from plain_app.widgets.following import follow_run
 from plain_app.widgets.links import DATA, TRAIN
 from plain_app.widgets.tabs import tab_bar
@@ -269,7 +270,7 @@ def _draw_selection() -> None:
     if key:
         count = len(review.selection(key))
         st.button(
-            f"{count:,} selected instances",
+            counted(count, "selected instance"),
             key="review.unselect",
             icon=":material/close:",
             help="Ask about all instances again",

@@ -209,8 +209,8 @@ def _about(verdict: str, found: AutoResolve) -> str:
     share = found.cut if verdict == "keep" else 1 - found.cut
     side = "from" if verdict == "keep" else "up to"
     return (
-        f"**{verdict}** {len(found.rows):,} cells with a confidence {side} {share:.2f}: {seen}, so "
-        f"with 95% certainty at least {100 * found.bound:.1f}% are right."
+        f"**{verdict}** {counted(len(found.rows), 'cell')} with a confidence {side} {share:.2f}: "
+        f"{seen}, so with 95% certainty at least {100 * found.bound:.1f}% are right."
     )
 
 

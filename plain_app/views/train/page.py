@@ -29,7 +29,7 @@ from plain_app.views.train.settings import (
 from plain_app.widgets.audit import draw_audit_offer
 from plain_app.widgets.empty import draw_lost, empty_state
 from plain_app.widgets.errors import error_guard, show_error
-from plain_app.widgets.figures import Figure, duration, figure_row, state_badge
+from plain_app.widgets.figures import Figure, counted, duration, figure_row, state_badge
 from plain_app.widgets.links import DATA
 from plain_app.widgets.tabs import tab_bar
 
@@ -272,7 +272,7 @@ def _spent(spent: dict[str, float], stage: str) -> str:
 
 def _progress_text(run: RunRow, status: Status, events: RunEvents) -> str:
     if events.ended is not None:
-        return f"{run.epoch:,} epochs" if run.config.epochs > 1 else "computed in one go"
+        return counted(run.epoch, "epoch") if run.config.epochs > 1 else "computed in one go"
     if status == "queued":
         return "Waiting for its turn"
     if status != "running":

@@ -6,7 +6,7 @@ import streamlit as st
 
 from core.store import RunRow
 from plain_app import state
-from plain_app.charts import curves, evolution
+from plain_app.charts import curves, evolution, setting_text
 from plain_app.charts.reliability import reliability_option
 from plain_app.services import histories, runs
 from plain_app.services.lens import Slider
@@ -138,7 +138,9 @@ def _draw_difference(run: RunRow, events: RunEvents) -> None:
             "From one epoch to another", 1, last, (1, last), key=f"train.two.{last}", width=320
         )
         points = evolution.difference_points(runs.history(run.id), first, second)
-        st.caption(f"{points.n_changed:,} cells differ by 0.05 or more; the largest differences:")
+        differ = "differs" if points.n_changed == 1 else "differ"
+        cells = f"{counted(points.n_changed, 'cell')} {differ} by 0.05 or more"
+        st.caption(f"{cells}; the largest differences:")
     table = _cells_table(run, points.cells)
     table["before"], table["after"] = points.before.round(3), points.after.round(3)
     table["difference"] = (points.after - points.before).round(3)
@@ -233,7 +235,8 @@ def _draw_log(run: RunRow, events: RunEvents) -> None:
         }
     rows = [{"about": name, "value": str(value or "…")} for name, value in facts.items()]
     settings = [
-        {"setting": name, "value": str(value)} for name, value in run.config.model_dump().items()
+        {"setting": name, "value": setting_text(name, value)}
+        for name, value in runs.settings_used(run).items()
     ]
     left, right = st.columns(2)
     with left:

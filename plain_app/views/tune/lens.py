@@ -105,7 +105,8 @@ def _draw_effect(seen: Seen) -> None:
         ),
     ]
     if seen.agreed is not None and seen.agreed_before is not None:
-        change = f"{100 * seen.agreed_before.share:.1f}% in the run; {seen.agreed.n:,} decisions"
+        share = f"{100 * seen.agreed_before.share:.1f}% in the run"
+        change = f"{share}; {counted(seen.agreed.n, 'decision')}"
         figures.append(Figure("agrees", f"{100 * seen.agreed.share:.1f}%", change))
     figure_row(figures, "tune.figures")
     draw_chart(charts.effect_option(effect, seen.cut, CHART), CHART, "tune.distribution")

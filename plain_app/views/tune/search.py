@@ -9,6 +9,7 @@ import streamlit as st
 from core.errors import PlainError
 from core.tuning import Study, Trial
 from plain_app import state
+from plain_app.charts import setting_text
 from plain_app.charts import study as charts
 from plain_app.services import runs, studies
 from plain_app.services.studies import title
@@ -21,7 +22,7 @@ from plain_app.views.tune.new_study import (
 )
 from plain_app.widgets import links
 from plain_app.widgets.errors import error_guard, show_error
-from plain_app.widgets.figures import Figure, duration, figure_row, state_badge
+from plain_app.widgets.figures import Figure, counted, duration, figure_row, state_badge
 from plain_app.widgets.tables import chosen_rows
 
 TICK_SECONDS = 2.0
@@ -264,9 +265,7 @@ def _draw_trials(study: Study) -> None:
     """List the lassoed trials, or the best ones; go on with those chosen in the list."""
     picked = set(state.recall(PICKED) or ())
     listed = [one for one in study.trials if one.number in picked] or study.good
-    what = (
-        f"{len(listed)} trials picked in the plot" if picked else f"The {len(listed)} best trials"
-    )
+    what = f"{counted(len(listed), 'trial')} picked in the plot" if picked else "The best trials"
     with st.container(horizontal=True, vertical_alignment="center", key="tune.picked_bar"):
         st.caption(what)
         if picked:
@@ -319,7 +318,7 @@ def _trial_row(study: Study, trial: Trial) -> dict[str, Any]:
         "trial": trial.number,
         "state": trial.state,
         "value": trial.value,
-        **{name: charts.text(value) for name, value in trial.values.items()},
+        **{name: setting_text(name, value) for name, value in trial.values.items()},
         "smoothness": None if trial.smoothness is None else round(trial.smoothness, 4),
         "seconds": None if trial.seconds is None else round(trial.seconds, 1),
         "note": trial.note[:200],

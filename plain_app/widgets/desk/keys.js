@@ -1,5 +1,6 @@
 // What each key does, keys of a person's own choice, and key presses that belong to something else.
 /** @import { Keys } from "./types" */
+import { canStore } from "./storage.js";
 
 const KEYS = "plain.review.keys"; // localStorage: keys of this person's own choice
 
@@ -43,15 +44,8 @@ export function readKeys() {
 }
 
 /** Keep keys of a person's own choice, or forget them; whether this browser does. */
-export function rememberKeys(keys) {
-  try {
-    if (keys) localStorage.setItem(KEYS, JSON.stringify(keys));
-    else localStorage.removeItem(KEYS);
-    return true;
-  } catch {
-    return false;
-  }
-}
+export const rememberKeys = (keys) =>
+  canStore(() => (keys ? localStorage.setItem(KEYS, JSON.stringify(keys)) : localStorage.removeItem(KEYS)));
 
 /** The action of a key, if it has one. */
 export const actionOf = (keys, key) => Object.keys(keys).find((name) => keys[name].includes(key));

@@ -2,6 +2,7 @@
 // only when the server says that it is committed.
 /** @import { Decision, Entry } from "./types" */
 import { post, retryDelay, session } from "./server.js";
+import { canStore } from "./storage.js";
 
 const PREFIX = "plain.answer."; // localStorage: one entry per answer that is not saved yet
 const BATCH = 100; // answers per request, at most
@@ -39,11 +40,8 @@ export class Outbox extends EventTarget {
 
   /** @param {Entry} entry */
   keep({ slot, token, decision, since }) {
-    try {
-      localStorage.setItem(slot, JSON.stringify({ token, decision, since }));
-    } catch {
-      this.isKept = false;
-    }
+    const entry = JSON.stringify({ token, decision, since });
+    this.isKept = canStore(() => localStorage.setItem(slot, entry)) && this.isKept;
   }
 
   isWaiting(uid) {
@@ -81,11 +79,8 @@ export class Outbox extends EventTarget {
       const reply = await post("decisions", token, { decisions });
       const saved = new Set(reply.saved);
       this.drop(batch.filter((one) => saved.has(one.decision.uid)));
-      for (const { uid, why } of reply.refused)
-        this.setAside(
-          batch.filter((one) => one.decision.uid === uid),
-          why,
-        );
+      const called = (uid) => batch.filter((one) => one.decision.uid === uid);
+      for (const { uid, why } of reply.refused) this.setAside(called(uid), why);
       this.limit = Math.min(2 * this.limit, BATCH);
     } catch (error) {
       if (error.status === 401) return this.renew(token);
@@ -153,11 +148,7 @@ export class Outbox extends EventTarget {
   drop(entries) {
     const gone = new Set(entries);
     this.waiting = this.waiting.filter((one) => !gone.has(one));
-    try {
-      for (const { slot } of entries) localStorage.removeItem(slot);
-    } catch {
-      this.isKept = false;
-    }
+    this.isKept = canStore(() => entries.forEach(({ slot }) => localStorage.removeItem(slot))) && this.isKept;
   }
 
   notify() {

@@ -29,7 +29,7 @@ function effect(found) {
   const title = make("h4", "", `${found.verdict === "keep" ? "Keeping" : "Rejecting"} “${found.cell.label}” here`);
   if (found.error) return [title, make("p", "", found.error)];
   const text = found.total
-    ? `would move ${found.total.toLocaleString()} other cells, settle ${found.settles.toLocaleString()}:`
+    ? `would move ${found.total.toLocaleString()} other ${found.total === 1 ? "cell" : "cells"}, settle ${found.settles.toLocaleString()}:`
     : "would move no other cell.";
   const list = make("div", "moves");
   for (const { title: name, label, before, after } of found.moved) {

@@ -12,7 +12,8 @@ import { drawStatus } from "./status.js";
 const RENEWAL = 100000; // milliseconds after which what is on the desk is claimed anew
 const TICK = 500; // milliseconds
 const IDLE = 700; // milliseconds after the last answer was saved: then the page's other parts follow
-const CHOICES = ".st-key-frame-annotator, .st-key-review-order, .st-key-review-mode";
+const NAME = ".st-key-frame-annotator";
+const TOOLS = ".st-key-review-tools";
 const STEPS = { next: [1, 0], back: [-1, 0], down: [0, 1], up: [0, -1] };
 
 export class View {
@@ -34,6 +35,7 @@ export class View {
     this.part("picture").onclick = () => this.change(() => this.zoom());
     const { signal } = (this.listeners = new AbortController());
     document.addEventListener("keydown", (event) => this.onKey(event), { signal });
+    document.addEventListener("keyup", ({ key }) => key === "Escape" && this.takeKeys(TOOLS), { signal });
     outbox.addEventListener("change", () => this.drawStatus(), { signal });
     this.clock = setInterval(() => this.onTick(), TICK);
     this.renewal = setInterval(() => this.queue.item && this.queue.fetchMore(), RENEWAL);
@@ -47,8 +49,7 @@ export class View {
       Object.assign(this, { queue, note: "" });
       queue.changed = this.draw;
       if (!queue.item) queue.fetchMore();
-      // Whoever has just given a name or chosen an order goes on with the desk's keys, not there.
-      if (document.activeElement?.closest(CHOICES)) this.part("desk").focus({ preventScroll: true });
+      this.takeKeys(`${NAME}, ${TOOLS}`);
     }
     this.draw();
   }
@@ -59,6 +60,13 @@ export class View {
     clearInterval(this.renewal);
     clearTimeout(this.idle);
     this.queue.changed = () => {};
+  }
+
+  /** Whoever has given a name or chosen an order goes on with the desk's keys; an open list keeps them. */
+  takeKeys(fields) {
+    const { activeElement } = document;
+    if (!activeElement?.closest(fields) || activeElement.matches('[aria-expanded="true"]')) return;
+    this.part("desk").focus({ preventScroll: true });
   }
 
   get isGrid() {

@@ -30,15 +30,12 @@ function drawAxes(pen, viewport, axes, theme) {
     pen.fillText(text, x, y);
   };
   const draw = ({ name, ticks }, isX) => {
-    pen.globalAlpha = 0.12;
-    for (const [at] of ticks) {
-      const [x, y] = viewport.toPixel(at, at);
-      if (isX) pen.fillRect(Math.round(x), 0, 1, viewport.height);
-      else pen.fillRect(0, Math.round(y), viewport.width, 1);
-    }
-    pen.globalAlpha = 0.85;
     for (const [at, text] of ticks) {
       const [x, y] = viewport.toPixel(at, at);
+      pen.globalAlpha = 0.12;
+      if (isX) pen.fillRect(Math.round(x), 0, 1, viewport.height);
+      else pen.fillRect(0, Math.round(y), viewport.width, 1);
+      pen.globalAlpha = 0.85;
       write(text, isX ? x + 3 : 4, isX ? viewport.height - 5 : y - 3);
     }
     const wide = pen.measureText(name).width;

@@ -43,10 +43,9 @@ export class Panel {
   createRow(slider) {
     const [element, value, input, mark] = [make("div", "row"), make("output", "value"), make("input"), make("i")];
     const row = { element, value, input, mark, slider };
-    const name = make("label", "name", slider.label);
-    name.title = slider.help;
-    Object.assign(row.input, { type: "range", min: 0, max: slider.stops.length - 1, step: 1 });
-    row.input.setAttribute("aria-label", slider.label);
+    const name = Object.assign(make("label", "name", slider.label), { title: slider.help });
+    const range = { type: "range", min: 0, max: slider.stops.length - 1, step: 1 };
+    Object.assign(row.input, { ...range, ariaLabel: slider.label });
     row.input.dataset.name = slider.name;
     row.mark.title = "as in the run";
     const track = make("div", "track");
