@@ -35,10 +35,13 @@ def distinct(names: Sequence[str], limit: int = MAX_NAME) -> list[str]:
     return found
 
 
+_LEFT_OPEN = {"n_steps": "converged", "hidden": "by labels", "expected_false": "don't know"}
+
+
 def setting_text(name: str, value: Any) -> str:
     """Return a setting's value as a person writes it."""
     if value is None:
-        return "converged" if name == "n_steps" else "none"
+        return _LEFT_OPEN.get(name, "none")
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -101,7 +104,7 @@ def shades(low: float, high: float, **more: Any) -> dict[str, Any]:
     return {
         "min": low,
         "max": high,
-        "text": [f"{high:.0f}%", f"{low:.0f}"],
+        "text": [f"{high:.0f}%", f"{low:.0f}%"],
         "calculable": False,
         "orient": "vertical",
         "right": 0,

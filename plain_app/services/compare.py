@@ -106,7 +106,9 @@ def subject(key: str) -> Subject | None:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _run(folder: str, key: str) -> Subject:
     results = explore.explored(key)
-    epochs = runs.events(key).epochs
+    config = results.run.config
+    computes_at_once = config.method is not None and config.epochs == 1
+    epochs = [] if computes_at_once else runs.events(key).epochs
     curves: dict[str, Curve] = {
         "loss": [(one.epoch, one.loss) for one in epochs],
         "entropy": [(one.epoch, one.entropy) for one in epochs],
@@ -114,7 +116,7 @@ def _run(folder: str, key: str) -> Subject:
         "AUC": [(one.epoch, one.metrics["auc"]) for one in epochs if one.metrics],
     }
     cells = results.confidences[results.dataset.candidates > 0]
-    return Subject(key, runs.title(results.run), results.run.config, cells, curves)
+    return Subject(key, runs.title(results.run), config, cells, curves)
 
 
 @st.cache_resource(max_entries=32, show_spinner=False)

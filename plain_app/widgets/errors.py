@@ -10,7 +10,7 @@ from core.errors import DatasetError, PlainError, Problem, grouped
 from plain_app.widgets.tables import HEAD
 
 MAX_CELL = 300
-ONE_LINE, WRAPPED, FITS = 30, 58, 45  # pixels of a row; text wraps above 4rem; characters on a line
+ONE_LINE, WRAPPED, FITS = 30, 58, 37  # pixels of a row; text wraps above 4rem; characters on a line
 
 
 @contextmanager
@@ -46,12 +46,12 @@ def problem_table(problems: Iterable[Problem], key: str) -> None:
     table = pd.DataFrame(rows, columns=columns)
     shown = [name for name in columns if name == "" or table[name].str.len().any()]
     widths = {
-        "": st.column_config.TextColumn(width=100),
+        "": st.column_config.TextColumn(width=95),
         "times": st.column_config.TextColumn(width=60),
-        "problem": st.column_config.TextColumn(width=280),
-        "what to do": st.column_config.TextColumn(width=340),
+        "problem": st.column_config.TextColumn(width=235),
+        "what to do": st.column_config.TextColumn(width=285),
         "found": st.column_config.TextColumn(width=120),
-        "row": st.column_config.TextColumn(width=90),
+        "row": st.column_config.TextColumn(width=80),
     }
     longest = max((len(text) for row in rows for text in row[2:4]), default=0)
     tall = ONE_LINE if longest <= FITS else WRAPPED

@@ -63,8 +63,10 @@ def _draw_voters(
     voted += [(vote, names[vote.at], row, vote.at) for vote in points.label_votes]
     table = pd.DataFrame(
         {
-            "from": [name[:80] for _, name, _, _ in voted],
-            "is": ["instance" if at < n_voters else "label" for at in range(len(voted))],
+            "from": [
+                name[:80] if at < n_voters else f"label {name[:80]}"
+                for at, (_, name, _, _) in enumerate(voted)
+            ],
             "adds": [vote.contribution for vote, *_ in voted],
             "offered": [bool(results.dataset.candidates[i, j]) for *_, i, j in voted],
             "prediction": [float(results.predictions[i, j]) for *_, i, j in voted],

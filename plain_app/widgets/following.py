@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.store import RunRow
+from core.store import RunRow, RunState
 from plain_app.services import explore
 from plain_app.services.explore import Situation
 
@@ -19,4 +19,6 @@ def _follow(run_id: str, before: Situation) -> None:
     situation, run = explore.situation(run_id)
     if situation != before or run is None:
         st.rerun()
-    st.caption(f"At work: epoch {run.epoch:,} of {run.config.epochs:,}. This page follows it.")
+    at_work = f"At work: epoch {run.epoch:,} of {run.config.epochs:,}"
+    now = "Waiting for its turn" if run.state is RunState.QUEUED else at_work
+    st.caption(f"{now}. This page follows it.")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from plain_app import state
 
-ROW, PICTURE_ROW, HEAD, BAR = 28, 44, 36, 120  # pixels
+ROW, PICTURE_ROW, HEAD, BAR, CURVE = 28, 44, 36, 90, 70  # pixels
 NAME, LONG_NAME = 160, 20  # pixels of a column of names, and the characters that need it
 MAX_PICTURE = 20_000  # characters of a data URI: larger ones are left out of long tables
 
@@ -64,7 +64,7 @@ def _column(name: str, kind: str) -> Any:
         case "bar":
             return config.ProgressColumn(format="%.2f", min_value=0, max_value=1, width=BAR)
         case "curve":
-            return config.LineChartColumn(y_min=0, y_max=1, width="medium")
+            return config.LineChartColumn(y_min=0, y_max=1, width=CURVE)
         case "link":
             return config.LinkColumn("", display_text=name.capitalize(), width=70)
         case "picture":

@@ -83,7 +83,14 @@ def _draw_variants(fingerprint: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="compare.variants"):
         with st.popover("Which method for my data?", key="compare.more"):
             st.caption("Train some in the background; they join the comparison as they end.")
-            st.pills("PLAIN", compare.variants(), selection_mode="multi", key=VARIANTS)
+            st.pills(
+                "PLAIN",
+                compare.variants(),
+                selection_mode="multi",
+                key=VARIANTS,
+                help="Presets, and the paper's ablations of the first: DNN has no propagation, "
+                "w/o LS no label graph, w/o IS no instance graph, two-stage propagates only once.",
+            )
             draw_methods()
             st.button("Start", key="compare.start", on_click=on_start, args=(fingerprint,))
         if awaited:

@@ -15,7 +15,7 @@ from plain_app.services.sources import offered_text
 from plain_app.widgets.evidence import draw_evidence
 from plain_app.widgets.links import open_in_review
 from plain_app.widgets.scatter import mark
-from plain_app.widgets.tables import HEAD, PICTURE_ROW, ROW, cell_table, chosen_rows
+from plain_app.widgets.tables import BAR, HEAD, PICTURE_ROW, ROW, cell_table, chosen_rows
 
 WRITTEN, LABEL = "explore.written", "explore.label"
 ABOUT = ("Why this confidence", "Neighbours")
@@ -50,7 +50,7 @@ _INSTANCE_COLUMNS = {
         "doubtful", help="Candidates with a confidence below 0.5", width=76
     ),
     "least": st.column_config.ProgressColumn(
-        "least confidence", format="%.2f", min_value=0, max_value=1, width=120
+        "least confidence", format="%.2f", min_value=0, max_value=1, width=BAR
     ),
     "candidates": st.column_config.ListColumn("candidates"),
 }
@@ -143,6 +143,8 @@ def _draw_candidates(results: Explored, row: int) -> None:
     )
     if results.dataset.votes is not None:
         table["offered by"] = [offered_text(results, row, int(at)) for at in labels_here]
+    if not verdicts:
+        del table["decision"]
     table["over epochs"] = np.asarray(results.history[:, part], np.float32).T[order].tolist()
     key = f"explore.candidates.{row}"
 

@@ -14,7 +14,7 @@ from plain_app.services.explore import Explored
 from plain_app.views.explore.instance import instance_rows
 from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import open_in_review
-from plain_app.widgets.tables import ROW, name_column
+from plain_app.widgets.tables import BAR, ROW, name_column
 
 
 class Edge(NamedTuple):
@@ -27,6 +27,9 @@ class Edge(NamedTuple):
 def draw_labels(run_id: str) -> None:
     """Draw how labels go together, and the instances behind an edge."""
     results = explore.explored(run_id)
+    if results.dataset.n_labels < 2:
+        st.info("This data has one label: there is none to relate it to.")
+        return
     before, after = results.label_graph.weights, results.resolved_graph.weights
     shows, least = st.columns(2, gap="medium", vertical_alignment="bottom")
     shown = shows.segmented_control(
@@ -145,7 +148,7 @@ def _rules(results: Explored) -> None:
             "instances": [rule.support for rule in rules],
         }
     )
-    share = st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100)
+    share = st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100, width=BAR)
     overall = st.column_config.NumberColumn("overall", format="%.0f%%")
     about = "Pairs of labels where one makes the other doubtful"
     _draw_pairs(table, "explore.rules", about, {"doubtful": share, "otherwise": overall})

@@ -34,7 +34,7 @@ def draw_map(run_id: str) -> None:
     """Draw map and instance; the instance is a fragment of its own, which leaves the map alone."""
     results = explore.explored(run_id)
     found = maps.layouts(run_id)
-    left, right = st.columns([11, 9], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         if found:
             epoch = _draw_map(results, found[0])
@@ -73,14 +73,14 @@ def _draw_tools(results: Explored) -> tuple[Colour, int | None]:
             [kind for kind in COLOURS if kind not in needs or needs[kind]],
             format_func=COLOURS.__getitem__,
             key="explore.colour",
-            width=175,
+            width=165,
             bind="query-params",
         )
         name = ""
         if kind in which:
             title, options = which[kind]
             key = f"explore.colour_{kind}"
-            name = st.selectbox(title, options, key=key, width=190, bind="query-params")
+            name = st.selectbox(title, options, key=key, width=150, bind="query-params")
         return Colour(kind, name), _draw_epoch(results, kind)
 
 

@@ -12,13 +12,13 @@ from plain_app.services.explore import Explored
 from plain_app.views.explore.instance import draw_instance, on_row
 from plain_app.widgets.figures import counted, listed
 from plain_app.widgets.links import open_in_review
-from plain_app.widgets.tables import HEAD, PICTURE_ROW, ROW, chosen_rows
+from plain_app.widgets.tables import BAR, HEAD, PICTURE_ROW, ROW, chosen_rows
 
 
 def draw_outside(run_id: str) -> None:
     """Draw the cells, and the instance that is chosen among them."""
     results = explore.explored(run_id)
-    left, right = st.columns([11, 9], gap="medium")
+    left, right = st.columns(2, gap="medium")
     with left:
         cut = st.slider("Prediction above", 0.5, 0.99, explore.NEW_LABEL_CUT, key="explore.new_cut")
         _outside_table(results, explore.outside(results, cut))
@@ -52,7 +52,9 @@ def _outside_table(results: Explored, found: explore.Outside) -> None:
         height=min(HEAD + tall * len(cells), 560),
         column_config={
             "picture": st.column_config.ImageColumn("", width=52),
-            "prediction": st.column_config.ProgressColumn(format="%.2f", min_value=0, max_value=1),
+            "prediction": st.column_config.ProgressColumn(
+                format="%.2f", min_value=0, max_value=1, width=BAR
+            ),
         },
         key="explore.outside",
         on_select=lambda: on_outside("explore.outside", cells, ids),

@@ -35,8 +35,8 @@ def _draw_nothing(situation: Situation, run: RunRow | None) -> None:
         return draw_lost(run.fingerprint, run)
     has_data = state.current().fingerprint is not None
     texts = {
-        "no run": ("Nothing to explore yet", "Exploring needs a run."),
-        "working": ("This run has just begun", "Its first results appear here by themselves."),
+        "no run": ("Nothing to explore yet", "Choose a run at the left, or train one."),
+        "working": ("This run has no results yet", "Its first results appear here by themselves."),
         "interrupted": ("This run was interrupted", "Resume or stop it in Train."),
         "failed": ("This run failed", "Start another in Train; what went wrong:"),
         "empty": ("This run has no results", "It was stopped before its first epoch ended."),

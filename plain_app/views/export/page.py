@@ -45,9 +45,10 @@ def draw() -> None:
     if situation == "ready" and run is not None:
         return _draw_export(run)
     texts = {
-        "no run": "A run has to end first: its confidences and your decisions make the labels.",
-        "working": "This run is still at work. Its labels are there when it has ended.",
-        "live": "This run is still at work. Its labels are there when it has ended.",
+        "no run": "Choose a run at the left, or train one: its confidences and your decisions make "
+        "the labels.",
+        "working": "This run has not ended. Its labels are there when it has.",
+        "live": "This run has not ended. Its labels are there when it has.",
         **NO_RESULTS,
     }
     page, link = (TRAIN, "Go to Train") if chosen.fingerprint else (DATA, "Go to Data")

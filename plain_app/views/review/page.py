@@ -62,9 +62,9 @@ def _draw_nothing(situation: Situation, fingerprint: str | None, run: RunRow | N
     if situation == "lost" and run is not None:
         return draw_lost(run.fingerprint, run)
     texts = {
-        "no run": "A run has to end first: it says which candidates are doubtful.",
-        "live": "This run is still at work. Questions come when it has ended.",
-        "working": "This run is still at work. Questions come when it has ended.",
+        "no run": "Choose a run at the left, or train one: it says which candidates are doubtful.",
+        "live": "This run has not ended. Questions come when it has.",
+        "working": "This run has not ended. Questions come when it has.",
         **NO_RESULTS,
     }
     page, link = (TRAIN, "Go to Train") if fingerprint else (DATA, "Go to Data")

@@ -164,6 +164,7 @@ def _draw_labels(run: RunRow, annotator: str) -> None:
             )
             st.button(
                 "Undo the last change",
+                disabled=not trust.label_changes(run.fingerprint),
                 key="review.label_undo",
                 type="tertiary",
                 icon=":material/undo:",

@@ -54,8 +54,12 @@ def _draw_disagreements(run: RunRow, annotator: str) -> None:
             )
             for one in found
         ],
-        columns=["instance", "label", "said", "settled"],
+        columns=["instance", "label", "said", "adjudicated"],
     )
+    if not found:
+        st.caption("No two people have answered the same cell differently.")
+        return
+    st.caption("Cells that people answered differently")
     chosen = _chosen(table, "review.disagreements")
     cells = [(one.instance_id, one.label) for one in (found[at] for at in chosen)]
     _draw_settle(run, annotator, cells, "review.adjudicate", adjudicates=True)

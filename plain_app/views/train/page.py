@@ -19,7 +19,7 @@ from plain_app.views.train.method import (
     method_form_config,
 )
 from plain_app.views.train.run_list import draw_runs, draw_undo, on_delete, refusal_as_toast
-from plain_app.views.train.sections import CHART, SECTIONS, draw_section, sections
+from plain_app.views.train.sections import CHART, LOG, SECTIONS, draw_section, sections
 from plain_app.views.train.settings import (
     draw_field,
     draw_form,
@@ -209,7 +209,7 @@ def _draw_live(run_id: str, before: Status) -> None:
         key = "train.section" if shown == list(SECTIONS) else "train.section_at_once"
         section = tab_bar("Show", shown, key)
         with st.container():
-            if not events.epochs:
+            if not events.epochs and section != LOG:
                 return _draw_waiting(run, status)
             return draw_section(section, run, events)
 
@@ -240,6 +240,8 @@ def _draw_progress(run: RunRow, status: Status, events: RunEvents) -> None:
         Figure("changed sides", "…" if last is None else f"{last.cells_changed:,}", CHANGED_HELP),
         _score(last),
     ]
+    if status not in runs.LIVE:  # what is not there does not come any more
+        figures = [one._replace(value=one.value.replace("…", "–")) for one in figures]
     figure_row(figures, "train.figures")
     if (cluster := runs.cluster_progress(run)) is not None:
         st.caption(f"Cluster {run.config.cluster}: {cluster.sentence}")
@@ -335,10 +337,11 @@ def _draw_waiting(run: RunRow, status: Status) -> None:
         "queued": f"Waiting for its turn: {turn}.",
         "running": "Curves appear with the first epoch.",
         "paused": "Paused before its first epoch.",
+        "interrupted": "Interrupted before its first epoch.",
     }
     tall: Any = 2 * CHART if status in runs.LIVE else "content"  # as high as the curves will be
     with st.container(border=True, height=tall, key="train.waiting"):
-        st.caption(texts.get(status, "This run has no events yet."))
+        st.caption(texts.get(status, "This run ended before its first epoch."))
 
 
 def on_new() -> None:

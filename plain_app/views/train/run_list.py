@@ -83,7 +83,7 @@ def _run_row(run: RunRow) -> dict[str, Any]:
         "AUC": scores.get("auc"),
         "F1": scores.get("f1"),
         "created": local_time(run.created)[:16],
-        "note": run.note[:200],
+        "note": run.note[:200] or None,
     }
 
 

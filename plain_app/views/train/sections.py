@@ -21,7 +21,7 @@ from plain_app.widgets.tables import cell_table
 
 CHART = 250
 TALL = 380
-ALL = "all labels"
+ALL, LOG = "all labels", "Log"
 MAP_TABLE = 480
 PLAY_SECONDS = 0.7
 LASSO = "train.lasso"
@@ -269,6 +269,6 @@ SECTIONS = {
     "Two epochs": _draw_difference,
     "Cartography": _draw_cartography,
     "Reliability": _draw_reliability,
-    "Log": _draw_log,
+    LOG: _draw_log,
 }
-_AT_ONCE = {"Numbers": _draw_numbers, "Reliability": _draw_reliability, "Log": _draw_log}
+_AT_ONCE = {"Numbers": _draw_numbers, "Reliability": _draw_reliability, LOG: _draw_log}

@@ -31,8 +31,8 @@ def _draw_lens(run_id: str | None) -> None:
         return draw_lost(run.fingerprint, run)
     texts = {
         "no run": "The lens looks at a run's predictions. Choose a run, or train one.",
-        "working": "This run is still at work. The lens opens when it has ended.",
-        "live": "This run is still at work. The lens opens when it has ended.",
+        "working": "This run has not ended. The lens opens when it has.",
+        "live": "This run has not ended. The lens opens when it has.",
         **NO_RESULTS,
     }
     empty_state("No lens yet", texts[situation], page=TRAIN, link="Go to Train")
