@@ -37,7 +37,7 @@ def draw_sources(dataset: CandidateDataset) -> None:
     if dataset.votes is None:
         return
     st.subheader("Sources")
-    left, right = st.columns([3, 2], gap="medium")
+    left, right = st.columns([4, 3], gap="medium")
     with left:
         st.caption("Who offers how much, and how often others who were asked offer the same")
         _table(sources.overview(dataset), "data.sources", _OVERVIEW)

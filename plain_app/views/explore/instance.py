@@ -141,11 +141,11 @@ def _draw_candidates(results: Explored, row: int) -> None:
             "decision": [verdicts.get(name, "") for name in names],
         }
     )
-    if results.dataset.votes is not None:
-        table["offered by"] = [offered_text(results, row, int(at)) for at in labels_here]
     if not verdicts:
         del table["decision"]
     table["over epochs"] = np.asarray(results.history[:, part], np.float32).T[order].tolist()
+    if results.dataset.votes is not None:  # the longest comes last
+        table["offered by"] = [offered_text(results, row, int(at)) for at in labels_here]
     key = f"explore.candidates.{row}"
 
     def on_candidate() -> None:

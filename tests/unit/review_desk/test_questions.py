@@ -19,7 +19,7 @@ from core.review.session import Query, ReviewState
 from core.store import schema
 from core.store.decisions import DecisionStore
 from plain_app.server import preload, tokens
-from plain_app.services import desk, review, shared, trust
+from plain_app.services import desk, desk_items, review, shared, trust
 from plain_app.services.explore import explored
 
 
@@ -342,3 +342,13 @@ def test_near_instances_are_told_by_the_texts_that_features_were_made_of(space, 
     near = [one for item in desk.questions(claims, {})["items"] for one in item["near"]]
     assert {one["text"] for one in near} <= set(texts)
     assert near
+
+
+def test_a_long_text_is_shown_whole_and_one_that_is_cut_says_so(space, demo):
+    long, endless = "five thousand. " * 333, "x" * 20_000
+    shown = pd.DataFrame({"text": [long, endless] * (demo.n_instances // 2)})
+    data = CandidateDataset(demo.features, demo.candidates, display=shown)
+    space.add_dataset(data, "long texts")
+    claims = tokens.Claims(data.fingerprint, finished_run(space, data), "ann")
+    read = {item["texts"][0][1] for item in desk.questions(claims, {})["items"]}
+    assert read == {long, "x" * desk_items.MAX_TEXT + "…"}
