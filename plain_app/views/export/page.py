@@ -252,7 +252,12 @@ def _draw_folder(made: Outcome, name: str, format_: str) -> None:
     later: dict[str, Any] = {"on_change": "ignore", **KEPT}  # read when it is written
     if allowed is None:
         st.text_input(
-            "A folder of this machine", max_chars=1000, key="export.folder", width=330, **later
+            "A folder of this machine",
+            max_chars=1000,
+            key="export.folder",
+            width=330,
+            placeholder="/home/me/clean",
+            **later,
         )
     else:
         st.selectbox("A folder of the server", allowed, key="export.folder", width=330, **later)
