@@ -186,8 +186,10 @@ class Roles:
 
     def is_constant(self, name: str) -> bool:
         """Whether all rows at hand say the same."""
-        cells = self.table.column(name).to_pylist()
-        return len(cells) > 1 and len(set(map(_hashable, cells))) == 1
+        parts = [part for part in self.table.column(name).chunks if len(part)]
+        if self.table.num_rows < 2 or len({_hashable(part[0].as_py()) for part in parts}) > 1:
+            return False
+        return all(part.slice(1).equals(part.slice(0, len(part) - 1)) for part in parts)
 
     def differs_between_views(self, one: Profile) -> bool:
         """Whether a column says different things of one item."""

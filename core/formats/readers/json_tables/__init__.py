@@ -330,11 +330,7 @@ def _check_columns(columns: Mapping[str, Any], n_rows: int) -> None:
 
 
 def _array(values: Sequence[Any]) -> pa.Array:
-    fields: set[str] = set()
-    if {dict, list} & {*map(type, values)}:
-        for value in values:
-            _collect_fields(value, fields)
-    if len(fields) <= MAX_FIELDS:  # each would become a column as long as the table
+    if not _has_many_fields(values):  # each would become a column as long as the table
         with suppress(pa.ArrowException, OverflowError, UnicodeError):  # values of many kinds
             array = pa.array(values)
             if not (pa.types.is_struct(array.type) and array.type.num_fields == 0):
@@ -342,15 +338,18 @@ def _array(values: Sequence[Any]) -> pa.Array:
     return pa.array([_text(value) for value in values], pa.string())
 
 
-def _collect_fields(value: Any, fields: set[str]) -> None:
-    """Collect the keys of objects, however deep, until there are too many."""
-    if isinstance(value, dict):
-        fields.update(value)
-        value = list(value.values())
-    if isinstance(value, list) and len(fields) <= MAX_FIELDS:
-        for one in value:
-            if isinstance(one, dict | list):
-                _collect_fields(one, fields)
+def _has_many_fields(values: Iterable[Any]) -> bool:
+    """Whether objects, however deep they lie, have more keys than fit; looks level by level."""
+    fields: set[str] = set()
+    while len(fields) <= MAX_FIELDS:
+        level = [one for one in values if type(one) in (dict, list)]
+        objects = [one for one in level if type(one) is dict]
+        if not level:
+            return False
+        fields.update(chain.from_iterable(objects))
+        lists = (one for one in level if type(one) is list)
+        values = chain(chain.from_iterable(lists), *(one.values() for one in objects))
+    return True
 
 
 def _joined(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
