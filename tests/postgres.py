@@ -5,8 +5,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 
@@ -36,6 +38,21 @@ class Server:
         """Cut all connections at once; what was committed is kept."""
         if (self._data / "postmaster.pid").exists():
             run(self._user, "pg_ctl", "-D", self._data, "-m", "immediate", "-w", "stop")
+
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Stop its processes as they are: connections stay, new ones too, nothing is answered."""
+        first = psutil.Process(int((self._data / "postmaster.pid").read_text().split()[0]))
+        first.suspend()  # it starts no more of them
+        family = [first, *first.children()]
+        try:
+            for process in family:
+                process.suspend()
+            yield
+        finally:
+            for process in family:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
 
 @pytest.fixture(scope="session")

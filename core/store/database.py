@@ -17,7 +17,7 @@ power cut is harmless (`durable=False`, several times faster). A killed process 
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from random import uniform
 from time import monotonic, sleep
@@ -32,6 +32,7 @@ from core.failpoints import failpoint
 from core.store import schema
 from core.store.files import disk_errors
 from core.store.permissions import create_private
+from core.store.stalled import StallGuard
 
 URL_VARIABLE = "PLAIN_DATABASE_URL"
 BUSY_SECONDS = 30.0
@@ -68,6 +69,9 @@ class Database:
         self.url = _checked_url(url)
         self._before_migration = before_migration
         self._engine = _make_engine(self.url)
+        self._watched: Callable[[], AbstractContextManager[None]] = nullcontext
+        if not self.is_sqlite:
+            self._watched = StallGuard(self._engine, _PATIENCE).watching
         # A snapshot for the whole block; SQLite has no other kind.
         level = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reader = self._engine.execution_options(**level)
@@ -102,7 +106,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Read one consistent moment of the database."""
-        with self._errors(), self._reader.begin() as connection:
+        with self._errors(), self._watched(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -112,7 +116,7 @@ class Database:
         Should the disk fail in the sync that follows, the change is visible but may not last, and
         the caller is told: writing it again is safe wherever rows carry keys of their own.
         """
-        with self._errors(), self._writer.begin() as connection:
+        with self._errors(), self._watched(), self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))
             yield connection

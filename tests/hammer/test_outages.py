@@ -1,20 +1,28 @@
-"""Runs outlive minutes without their database, and a disk that is really full."""
+"""Runs outlive minutes without their database, one that answers nobody, and a full disk."""
 
 import os
 import subprocess
+import sys
 from contextlib import suppress
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
+from app_server import ROOT, is_served, serving
+from desk_clients import Person
+from finished_run import finished_run
 from real_runs import assert_same_results, kill_all, queue, wait
 from store_integrity import integrity
 
+from core.errors import DatabaseUnreachable
 from core.runs import worker
 from core.store import RunState, Workspace
+from plain_app.server import tokens
 
 pytestmark = pytest.mark.hammer
 
 AWAY_SECONDS = float(os.environ.get("PLAIN_HAMMER_AWAY", 150))
+FROZEN_SECONDS = float(os.environ.get("PLAIN_HAMMER_FROZEN", 60))
+TOLD_SECONDS = 50  # after which everybody was told that the database answers nobody
 SETTINGS = {"epochs": 300, "batch_size": 8}
 
 
@@ -50,12 +58,63 @@ def test_a_run_that_ends_while_its_database_is_away_is_told_whole_when_it_is_bac
         assert worker._children[-1].poll() is None
     finally:
         postgres.start()
-    wait(lambda: space.runs.get(cut_off.id).state.is_ended)
-    ended = space.runs.get(cut_off.id)
+    assert_told_whole(space, whole, claimed)
+
+
+def assert_told_whole(space, whole, claimed):
+    """Wait for the end of a run; it ended as if nothing had been."""
+    wait(lambda: space.runs.get(claimed.id).state.is_ended)
+    ended = space.runs.get(claimed.id)
     assert (ended.state, ended.claim) == (RunState.FINISHED, claimed.claim)
-    seqs = [seq for seq, _ in space.runs.events_after(cut_off.id)]
+    seqs = [seq for seq, _ in space.runs.events_after(claimed.id)]
     assert seqs == list(range(SETTINGS["epochs"] + 3))
-    assert_same_results(space, whole, cut_off)
+    assert_same_results(space, whole, claimed)
+
+
+def test_a_database_that_answers_nobody_for_a_while_costs_time_and_nothing_else(
+    tmp_path, opened, demo, postgres, postgres_url, monkeypatch
+):
+    """Its processes are stopped, its connections stay open: nothing tells that it is gone."""
+    monkeypatch.setenv("PLAIN_DATABASE_URL", postgres_url)
+    space = opened(tmp_path / "space")
+    monkeypatch.setenv("PLAIN_WORKSPACE", str(space.folder))
+    reviewed = finished_run(space, demo, noise=0.35)
+    whole, trained = (queue(space, demo, **SETTINGS) for _ in range(2))
+    worker.run_training(space, whole.id)
+    with serving(space.folder) as server:
+        token = tokens.issue(tokens.Claims(demo.fingerprint, reviewed, "ann"))
+        ann = Person(server.port, token, 1.0, FROZEN_SECONDS + 30, 0)
+        ann.fetch(timeout=120)
+        worker.launch(space, trained.id)
+        wait(lambda: space.runs.get(trained.id).epoch > 0)
+        claimed = space.runs.get(trained.id)
+        ann.start()
+        sleep(5)
+        with postgres.frozen():
+            end = monotonic() + FROZEN_SECONDS
+            assert_everybody_is_told(space, server)
+            sleep(max(0.0, end - monotonic()))
+        ann.join(FROZEN_SECONDS + 120)
+        assert_told_whole(space, whole, claimed)
+    stored = [one.uid for one in space.decisions.history(demo.fingerprint)]
+    assert len(set(stored)) == len(stored)
+    assert sorted(stored) == sorted(ann.sent) == sorted(ann.acknowledged)
+    print(f"\n{len(stored)} decisions", *ann.failures, sep="\n")
+    assert not [one for one in ann.failures if " 500" in one]
+
+
+def assert_everybody_is_told(space, server):
+    """Who has a connection, who wants one, and who looks at the page's server hears something."""
+    begin = monotonic()
+    command = [sys.executable, "-m", "core", "runs", "--workspace", str(space.folder)]
+    shell = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    with pytest.raises(DatabaseUnreachable):
+        space.datasets()
+    _, complaint = shell.communicate(timeout=TOLD_SECONDS)
+    assert shell.returncode == 2
+    assert "The database cannot be reached." in complaint
+    assert is_served(server.port, server.process, seconds=5)
+    assert monotonic() - begin < TOLD_SECONDS
 
 
 @pytest.fixture

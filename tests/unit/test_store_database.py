@@ -15,7 +15,7 @@ from store_integrity import integrity
 
 from core.engine.config import PlainConfig
 from core.errors import StoreError
-from core.store import Database, RunState, Workspace, schema
+from core.store import Database, RunState, Workspace, schema, stalled
 from core.store import database as module
 
 OLD = Path(__file__).parents[1] / "data"
@@ -310,3 +310,13 @@ def test_a_postgres_connection_that_was_cut_is_replaced(postgres_url):
     with other.read() as connection:
         connection.execute(sa.text(f"{cut} AND datname = current_database()"))
     assert integrity(database) == []
+
+
+def test_a_statement_of_postgres_that_takes_its_time_is_not_cut(monkeypatch, postgres_url):
+    """The server is asked whether it still answers others, several times meanwhile."""
+    monkeypatch.setattr(stalled, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(stalled, "LOOK_SECONDS", 0.02)
+    database = Database(postgres_url)
+    with database.read() as connection:
+        assert connection.scalar(sa.text("SELECT 7 FROM pg_sleep(0.4)")) == 7
+    database.close()
