@@ -68,7 +68,9 @@ def stop_between_writes(workspace, pid):
 
 def test_a_worker_that_slept_finds_that_it_lost_its_claim(workspace, demo):
     run = queue(workspace, demo, epochs=100_000)
-    worker.launch(workspace, run.id)
+    said = plain(workspace, "resume", run.id, "--background").stderr
+    assert f"Run {run.id} is on its way." in said
+    assert workspace.runs.get(run.id).heartbeat is not None
     wait(lambda: workspace.runs.get(run.id).epoch > 0)
     asleep = workspace.runs.get(run.id)
     stop_between_writes(workspace, asleep.pid)
