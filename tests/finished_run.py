@@ -43,6 +43,12 @@ def finished_run(
     return run.id
 
 
+def keep_map(workspace: Workspace, run_id: str) -> None:
+    """Keep the PCA layout as the UMAP one, too: no page starts a process that computes it."""
+    folder = workspace.runs.folder(run_id)
+    files.write_array(folder / "layout_umap.npy", files.read_array(folder / "layout_pca.npy"))
+
+
 def near_rows(features: np.ndarray, k: int = 6) -> InstanceGraph:
     """Return the graph of the k most similar rows, found without torch or faiss."""
     X = features / np.linalg.norm(features, axis=1, keepdims=True)

@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from app_server import LONG, Server, serving
-from finished_run import finished_run
+from finished_run import finished_run, keep_map
 from native_widgets import cells, choose, choose_row, open_part
 from PIL import Image
 from playwright.sync_api import expect
@@ -21,7 +21,7 @@ from playwright.sync_api import expect
 from core.data.dataset import CandidateDataset
 from core.data.demo import load_demo
 from core.engine.graphs import InstanceGraph
-from core.store import Workspace, files
+from core.store import Workspace
 
 SHOTS = os.environ.get("PLAIN_SCREENSHOTS")
 HOSTILE = '<img src=x onerror="window.hurt=1">'
@@ -30,28 +30,44 @@ PICTURE_ROW = 44
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def server(browser, tmp_path_factory) -> Iterator[Server]:
-    """A server on a workspace with an ended run; its address opens Explore on it."""
-    yield from serve(tmp_path_factory.mktemp("explore"), load_demo(n_instances=400))
+class Explored(NamedTuple):
+    """A server, and the addresses that open Explore on its ended runs."""
+
+    server: Server
+    demo: str
+    hostile: str
+    many: str
 
 
 @pytest.fixture(scope="module")
-def hostile_server(browser, tmp_path_factory) -> Iterator[Server]:
+def explored(browser, tmp_path_factory) -> Iterator[Explored]:
+    folder = tmp_path_factory.mktemp("explore") / "space"
+    workspace, (many, ring) = Workspace(folder), many_instances()
+    run_ids = [
+        finished_run(workspace, load_demo(n_instances=400)),
+        finished_run(workspace, hostile_data()),
+        finished_run(workspace, many, instance_graph=ring),
+    ]
+    for run_id in run_ids:
+        keep_map(workspace, run_id)
+    workspace.close()
+    with serving(folder) as server:
+        yield Explored(server, *(f"{server.url}explore?run={run_id}" for run_id in run_ids))
+
+
+def hostile_data() -> CandidateDataset:
     rng = np.random.default_rng(0)
     candidates = (rng.random((80, 4)) < 0.6).astype(np.uint8)
-    data = CandidateDataset(
+    return CandidateDataset(
         rng.normal(size=(80, 6)).astype(np.float32),
         candidates,
         label_names=[HOSTILE, "**b**", "=cmd()", "\u202ertl"],
         ids=[f"{HOSTILE}{at}" for at in range(80)],
         display=pd.DataFrame({HOSTILE: [HOSTILE, "other"] * 40}),
     )
-    yield from serve(tmp_path_factory.mktemp("hostile"), data)
 
 
-@pytest.fixture(scope="module")
-def many_server(browser, tmp_path_factory) -> Iterator[Server]:
+def many_instances() -> tuple[CandidateDataset, InstanceGraph]:
     """More instances than are drawn pixel by pixel."""
     rng, n = np.random.default_rng(0), 21_000
     data = CandidateDataset(
@@ -59,30 +75,16 @@ def many_server(browser, tmp_path_factory) -> Iterator[Server]:
     )
     pairs = (np.arange(n), (np.arange(n) + 1) % n)
     ring = sp.csr_array((np.ones(n, np.float32), pairs), shape=(n, n))
-    graph = InstanceGraph.from_affinity(ring + ring.T)
-    yield from serve(tmp_path_factory.mktemp("many"), data, graph)
-
-
-def serve(
-    folder: Path, data: CandidateDataset, graph: InstanceGraph | None = None
-) -> Iterator[Server]:
-    workspace = Workspace(folder / "space")
-    run_id = finished_run(workspace, data, instance_graph=graph)
-    at = workspace.runs.folder(run_id)
-    files.write_array(at / "layout_umap.npy", files.read_array(at / "layout_pca.npy"))
-    workspace.close()
-    with serving(folder / "space") as server:
-        server.url += f"explore?run={run_id}"
-        yield server
+    return data, InstanceGraph.from_affinity(ring + ring.T)
 
 
 @pytest.fixture
-def page(open_page, server) -> Any:
-    return opened(open_page, server)
+def page(open_page, explored) -> Any:
+    return opened(open_page, explored.demo)
 
 
-def opened(open_page: Any, server: Server, **options: Any) -> Any:
-    page = open_page(server.url, **options)
+def opened(open_page: Any, address: str, **options: Any) -> Any:
+    page = open_page(address, **options)
     wait_for_map(page)
     return page
 
@@ -235,7 +237,7 @@ def test_the_card_follows_what_is_written_picked_and_chosen(page):
     expect(page).to_have_url(re.compile("/review.*selection="), timeout=LONG)
 
 
-def test_labels_and_outside_draw_and_the_server_never_loads_torch_or_faiss(page, server):
+def test_labels_and_outside_draw_and_the_server_never_loads_torch_or_faiss(page, explored):
     open_part(page, "explore-part", "Labels")
     expect(page.get_by_text("When a label beside another is doubtful")).to_be_visible(timeout=LONG)
     keep(page, "labels")
@@ -244,12 +246,12 @@ def test_labels_and_outside_draw_and_the_server_never_loads_torch_or_faiss(page,
     open_part(page, "explore-part", "Outside the candidates")
     expect(page.get_by_text("though never offered")).to_be_visible(timeout=LONG)
     keep(page, "outside")
-    maps = Path(f"/proc/{server.process.pid}/maps")
+    maps = Path(f"/proc/{explored.server.process.pid}/maps")
     assert not maps.exists() or not re.search("libtorch|faiss", maps.read_text())
 
 
-def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page, many_server):
-    with_webgl = painted(opened(open_page, many_server))
+def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page, explored):
+    with_webgl = painted(opened(open_page, explored.many))
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     context.add_init_script(
         "const get = HTMLCanvasElement.prototype.getContext;"
@@ -257,7 +259,7 @@ def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page,
         "  return kind.includes('webgl') ? null : get.call(this, kind, ...more); };"
     )
     page = context.new_page()
-    page.goto(many_server.url)
+    page.goto(explored.many)
     wait_for_map(page)
     expect(page.locator('[data-part="note"]')).to_contain_text("Without WebGL")
     assert colours_in(page) > 20
@@ -269,14 +271,14 @@ def test_many_instances_look_the_same_with_and_without_webgl(browser, open_page,
     context.close()
 
 
-def test_dark_colours_the_map_too(open_page, server):
-    page = opened(open_page, server, dark=True)
+def test_dark_colours_the_map_too(open_page, explored):
+    page = opened(open_page, explored.demo, dark=True)
     assert np.median(painted(page)) < 80
     keep(page, "map-dark")
 
 
-def test_hostile_names_are_shown_as_text(open_page, hostile_server):
-    page = opened(open_page, hostile_server)
+def test_hostile_names_are_shown_as_text(open_page, explored):
+    page = opened(open_page, explored.hostile)
     expect(page.locator('[data-part="legend"]')).to_contain_text(HOSTILE)
     choose(page, "Colour by", "A column of the data")
     wait_for_map(page, "column")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from app_server import Server, end_runs, serving
-from finished_run import finished_run
+from finished_run import finished_run, keep_map
 from journey import (
     LONG,
     expect_live,
@@ -25,7 +25,7 @@ from playwright.sync_api import expect
 
 from core.data.demo import load_demo
 from core.engine.config import PlainConfig
-from core.store import Workspace, files
+from core.store import Workspace
 from plain_app.widgets.tour import STOPS
 
 pytestmark = pytest.mark.e2e
@@ -52,8 +52,7 @@ def made(tmp_path_factory) -> Iterator[str]:
     """The address of an ended run called first; another one waits."""
     space = Workspace(tmp_path_factory.mktemp("made") / "space")
     run_id = finished_run(space, load_demo(n_instances=300))
-    folder = space.runs.folder(run_id)
-    files.write_array(folder / "layout_umap.npy", files.read_array(folder / "layout_pca.npy"))
+    keep_map(space, run_id)
     space.runs.rename(run_id, "first")
     space.runs.create(space.runs.get(run_id).fingerprint, PlainConfig(), "second")
     space.close()

@@ -1,9 +1,11 @@
 """What the review desk shows of the data: pictures looked at closely, hostile texts."""
 
 import re
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from app_server import serving
 from desk_driver import (
     address,
     answered,
@@ -21,9 +23,27 @@ pytestmark = pytest.mark.e2e
 HOSTILE = '<img src=x onerror="document.title=1">'
 
 
-def test_a_picture_is_looked_at_closely(serve, tmp_path, open_page):
-    run_id = make_picture_run(tmp_path / "space")
-    page = open_page(address(serve(), run_id))
+@pytest.fixture(scope="module")
+def desks(tmp_path_factory) -> Iterator[tuple[str, str]]:
+    """The addresses of a desk that shows pictures, and of one that shows hostile texts."""
+    folder = tmp_path_factory.mktemp("data") / "space"
+    of_pictures, of_texts = make_picture_run(folder), make_run(folder, hostile_data())
+    with serving(folder) as server:
+        yield address(server, of_pictures), address(server, of_texts, "%3Cimg src=x%3E")
+
+
+def hostile_data() -> CandidateDataset:
+    rng = np.random.default_rng(0)
+    return CandidateDataset(
+        rng.normal(size=(60, 5)).astype(np.float32),
+        (rng.random((60, 4)) < 0.7).astype(np.uint8),
+        label_names=[HOSTILE, "**b**", "=1+1", "x" * 3000],
+        ids=[f"{HOSTILE}{at}" for at in range(60)],
+    )
+
+
+def test_a_picture_is_looked_at_closely(desks, open_page):
+    page = open_page(desks[0])
     desk(page)
     small, lens = page.locator('[data-part="picture"]'), page.locator('[data-part="zoom"] .lens')
     large = lens.locator("img")
@@ -51,16 +71,8 @@ def test_a_picture_is_looked_at_closely(serve, tmp_path, open_page):
     assert answered(page) == 1
 
 
-def test_hostile_data_is_text(serve, open_page, tmp_path):
-    rng = np.random.default_rng(0)
-    data = CandidateDataset(
-        rng.normal(size=(60, 5)).astype(np.float32),
-        (rng.random((60, 4)) < 0.7).astype(np.uint8),
-        label_names=[HOSTILE, "**b**", "=1+1", "x" * 3000],
-        ids=[f"{HOSTILE}{at}" for at in range(60)],
-    )
-    run_id = make_run(tmp_path / "space", data)
-    page = open_page(address(serve(), run_id, "%3Cimg src=x%3E"))
+def test_hostile_data_is_text(desks, open_page):
+    page = open_page(desks[1])
     desk(page)
     press(page, "p", "e", "a", "a")
     expect_saved(page)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from app_server import LONG, Server, serving
 from app_stages import Stage
-from finished_run import finished_run
+from finished_run import finished_run, keep_map
 from native_widgets import choose, tab_to
 from playwright.sync_api import expect
 
@@ -23,6 +23,7 @@ def served(tmp_path_factory) -> Iterator[tuple[Server, dict[str, str]]]:
     folder, data = tmp_path_factory.mktemp("states") / "space", load_demo(n_instances=200)
     space = Workspace(folder)
     made = {"finished": finished_run(space, data)}
+    keep_map(space, made["finished"])
     space.close()
     stages = {state: Stage(folder, data).set(state) for state in ("failed", "running")}
     with serving(folder) as server:

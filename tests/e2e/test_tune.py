@@ -5,7 +5,7 @@ from urllib.parse import urljoin
 
 import pytest
 from app_server import LONG, serving
-from finished_run import finished_run
+from finished_run import finished_run, keep_map
 from native_widgets import choose_row
 from playwright.sync_api import expect
 
@@ -30,6 +30,7 @@ def prepared(tmp_path_factory):
     run_ids = [finished_run(space, demo, seed=seed) for seed in (0, 1)]
     for run_id in run_ids:
         keep_neighbors(space, run_id)
+        keep_map(space, run_id)
     settings = StudySettings(base=PlainConfig(epochs=2, device="cpu"), n_trials=5)
     study = tuning.create_study(space, demo.fingerprint, settings, "try")
     work(space, study.id)
