@@ -145,6 +145,7 @@ def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch
 def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_app, monkeypatch):
     launched = []
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     app = open_app("compare")
     assert "Judged by the truth" in texts(app)
     assert "Ranks are drawn for three or more." in texts(app)

@@ -19,6 +19,8 @@ def two(stage, small_demo):
     space, other = stage.space, load_demo(n_instances=60)
     older, newer = (space.add_dataset(one, "demo") for one in (small_demo, other))
     made = [space.runs.create(one, PlainConfig(epochs=2)).id for one in (older, older, newer)]
+    for run_id in made:
+        space.runs.command(run_id, "stop")  # no process trains it
     return older, newer, made
 
 

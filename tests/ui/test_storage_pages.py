@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from app_stages import texts
-from finished_run import finished_run
+from finished_run import finished_run, keep_map
 
 from core.engine.config import PlainConfig
 from core.store import Workspace, files
@@ -20,6 +20,7 @@ def of_anna(tmp_path, small_demo, monkeypatch, request):
     monkeypatch.setenv("PLAIN_STORAGE_URL", (tmp_path / "storage").as_uri())
     anna = Workspace(tmp_path / "anna")
     run_id = finished_run(anna, small_demo)
+    keep_map(anna, run_id)
     anna.share_all()
     anna.close()
     stage = request.getfixturevalue("stage")
@@ -53,6 +54,7 @@ def test_a_run_whose_server_fell_silent_can_go_on_here(of_anna, open_app, tmp_pa
     of_anna.run_id = run.id
     monkeypatch.setattr("core.runs.worker.SILENT_SECONDS", -1.0)
     monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
+    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     app = open_app("train")
     assert "The run can be resumed there." in texts(app)
     assert not [one for one in app.button if one.key == "train.here"]  # nothing was uploaded

@@ -1,6 +1,7 @@
 """Train: another method is chosen, set and started; what it leaves is shown."""
 
 import pytest
+from finished_run import keep_map
 
 from core.methods.choice import method_config
 from core.runs import worker
@@ -53,6 +54,7 @@ def test_a_methods_run_shows_what_it_has(name, shows, stage, open_app):
     fingerprint = stage.space.datasets()[0].fingerprint
     run = stage.space.runs.create(fingerprint, method_config(name), name)
     worker.run_training(stage.space, run.id)
+    keep_map(stage.space, run.id)
     stage.run_id = run.id
     app = open_app("train")
     assert not app.exception
