@@ -30,7 +30,7 @@ def wait(condition, seconds=240):
     end = monotonic() + seconds
     while not condition():
         assert monotonic() < end, "nothing happened"
-        sleep(0.02)
+        sleep(0.05)  # a look at the database costs a process its time, too
 
 
 def queue(workspace, demo, **settings):

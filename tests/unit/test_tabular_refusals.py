@@ -176,7 +176,7 @@ def test_a_header_of_many_columns_is_read(tmp_path: Path) -> None:
     result = read_text(tmp_path, f"{header}\n{row},1\n{row},0\n{row},1\n")
     assert result.dataset.features.shape == (3, 20_000)
     with pytest.raises(DatasetError, match="at most 50,000 columns"):
-        read_text(tmp_path, HOSTILE["columns.csv"]())
+        read_text(tmp_path, ",".join(f"x{i}" for i in range(50_001)) + "\n1,2\n")
 
 
 @pytest.mark.parametrize("name", HOSTILE)

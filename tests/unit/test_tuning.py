@@ -54,7 +54,7 @@ def settle(space, study_id: str, until, seconds: float = 240) -> tuning.Study:
         study = tuning.read_study(space, study_id)
         if until(study):
             return study
-        sleep(0.05)
+        sleep(0.2)  # reading a study takes time from those who work on it
     log = space.studies.folder(study_id) / "worker.log"
     raise AssertionError(log.read_text() if log.exists() else "nothing was launched")
 

@@ -74,7 +74,7 @@ def pictures(folder: Path) -> CandidateDataset:
 
 
 CASES = {
-    "demo": lambda folder: load_demo(),
+    "demo": lambda folder: load_demo(n_instances=300),
     "odd": lambda folder: table(folder / "odd.csv", "id,text,labels", ODD_TEXTS),
     "pictures": pictures,
     "crowd": lambda folder: table(folder / "crowd.csv", "id,text,annotator,labels", CROWD),

@@ -177,13 +177,13 @@ def test_a_run_at_work_is_nobody_elses_pauses_goes_on_and_stops_with_its_results
 
 
 def test_no_more_runs_at_once_than_allowed_and_the_rest_follow(workspace, demo):
-    queued = [queue(workspace, demo, epochs=15) for _ in range(2)]
+    queued = [queue(workspace, demo, epochs=5) for _ in range(2)]
     for run in queued:
         worker.launch(workspace, run.id)
     most = 0
     while not all(workspace.runs.get(run.id).state.is_ended for run in queued):
         most = max(most, sum(run.state is RunState.RUNNING for run in workspace.runs.list()))
-        sleep(0.02)
+        sleep(0.05)
     assert most == 1
     assert {workspace.runs.get(run.id).state for run in queued} == {RunState.FINISHED}
 
