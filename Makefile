@@ -45,8 +45,7 @@ coverage: compiled
 
 # Attacks that take minutes, before a release; their last results are in docs/hammer.md.
 hammer: compiled
-	$(BIN)/python -m pytest -m hammer --hypothesis-profile=default tests/hammer \
-		tests/e2e/test_layout_journeys.py tests/e2e/test_files.py
+	$(BIN)/python -m pytest -m hammer --hypothesis-profile=default tests/hammer tests/e2e/test_layout_journeys.py
 
 # Our files in the programs they are made for; the last results are in docs/tools.md.
 clients: compiled

@@ -114,10 +114,7 @@ def expect_own(was: str, now: str, kind: str) -> None:
         assert features[0] == features[1]
 
 
-MORE = [pytest.param(one, marks=pytest.mark.hammer) for one in ("texts.csv", "table.arff")]
-
-
-@pytest.mark.parametrize("name", ["numbers.csv", "records.jsonl", *MORE])
+@pytest.mark.parametrize("name", own_files())
 def test_a_file_is_uploaded_trained_reviewed_and_comes_back_as_it_was(
     file_server, open_page, tmp_path, name
 ):
