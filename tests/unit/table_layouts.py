@@ -168,11 +168,11 @@ def two_questions_of_coders(rng: random.Random) -> Layout:
 
 
 def workers_beside_answers(rng: random.Random) -> Layout:
-    """Three answers in columns, each beside whose it is: the first to the third are sources."""
+    """Three answers in columns, each beside whose it is: who come again."""
     rows: Rows = [["id", "text", *(f"{what}_{j}" for j in "123" for what in ("worker", "label"))]]
     for i in crowd(single=True):
         rows.append([i.id, i.text, *(x for who, said in i.answers.items() for x in (who, said[0]))])
-    return Layout("pairs_of_columns.csv", table(rows), N, 5, 3)
+    return Layout("pairs_of_columns.csv", table(rows), N, 5, 4)
 
 
 def users_wrote_comments(rng: random.Random) -> Layout:

@@ -206,6 +206,9 @@ def answers_of(
         for source, said in (who_said(cell) if isinstance(cell, str) else cell).items():
             if names.says_something(said):
                 yield (str(source), *_said(said, names))
+    elif kind == "by_label" and isinstance(cell, Mapping):
+        for source, labels in _by_source(cell).items():
+            yield (source, *_said(labels, names))
     elif kind == "counts" and isinstance(cell, Mapping | str):
         counts = counts_in(cell, names.delimiter) if isinstance(cell, str) else cell
         yield from _counted(counts, names, row)
@@ -219,6 +222,17 @@ def answers_of(
                 yield (SEAT.format(k + 1), *_said(said, names))
     else:
         raise ValueError(f"not answers {kind}")
+
+
+def _by_source(cell: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """Return `{"anna": ["sea"]}` for `{"sea": ["anna"]}`."""
+    found: dict[str, list[str]] = {}
+    for label, people in cell.items():
+        if people is not None and not isinstance(people, list):
+            raise ValueError("not a list of people")
+        for who in people or ():
+            found.setdefault(str(who), []).append(str(label))
+    return found
 
 
 def _said(said: Any, names: NameReader) -> tuple[list[str], list[str] | None]:

@@ -66,9 +66,14 @@ def people_labels(mapping: ColumnMapping) -> tuple[str, ...]:
     """Return the label of each column of a table with a column per person and label."""
     pairs = zip(mapping.labels, mapping.sources, strict=True)
     return tuple(
-        NESTED.sub("", column).replace(source, "", 1).strip(SEPARATORS) or ONE_LABEL
+        _without(source, NESTED.sub("", column)).strip(SEPARATORS) or ONE_LABEL
         for column, source in pairs
     )
+
+
+def _without(source: str, column: str) -> str:
+    """Return a column's name without its source, at the end if it is there."""
+    return column.removesuffix(source) if column.endswith(source) else column.replace(source, "", 1)
 
 
 def instances_of(keys: Any) -> tuple[npt.NDArray[np.int64], list[int]]:
@@ -261,8 +266,9 @@ class _Folding:
         """A row is an item, with a column of labels per source, or one per source and label."""
         sources = self.mapping.sources
         if self.mapping.layout == "delimited":
-            for column, who in zip(self.mapping.labels, sources, strict=True):
-                for i, cell in enumerate(cells_of(self.table.column(column))):
+            for at, column in enumerate(self.mapping.labels):
+                cells = zip(self._people_of(at), cells_of(self.table.column(column)), strict=True)
+                for i, (who, cell) in enumerate(cells):
                     if self.names.says_something(cell):
                         self._add(i, who, cell, i, column)
             return
@@ -272,7 +278,17 @@ class _Folding:
             for column, owner, label in zip(self.mapping.labels, sources, labels, strict=True):
                 if owner == who:
                     marks[:, names.index(label)] = self._marks(column)
-            self.answers.add_marks(np.arange(len(marks)), [who] * len(marks), marks, names)
+            people = self._people_of(sources.index(who))
+            self.answers.add_marks(np.arange(len(marks)), people, marks, names)
+
+    def _people_of(self, at: int) -> list[str]:
+        """Return who speaks in a column of labels, by row: one for all, or who is named beside."""
+        seat = self.mapping.sources[at]
+        if not self.mapping.named_in:
+            return [seat] * len(self.rows)
+        cells = cells_of(self.table.column(self.mapping.named_in[at]))
+        named = ("" if cell is None else str(cell).strip() for cell in cells)
+        return [_plain_number(name) if name else SEAT.format(seat) for name in named]
 
     def _cells(self) -> None:
         """A cell holds the answers of all sources."""

@@ -30,6 +30,7 @@ from core.formats.shared.guessing_long import (
     marked_regions,
 )
 from core.formats.shared.guessing_numbers import (
+    families_of_numbers,
     graded_labels,
     last_graded_labels,
     people_of_one_label,
@@ -117,6 +118,7 @@ def _find_labels(roles: Roles) -> None:
         yes_or_no_columns,
         shares_of_people,
         graded_views,
+        families_of_numbers,
         probabilities_of_one,
         people_of_one_label,
         last_graded_labels,

@@ -14,7 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from core.formats.shared.answers import MAX_SEATS
 from core.formats.shared.guessing_flags import MAX_RATED, allows_layout
+from core.formats.shared.people_grids import best_grid
 from core.formats.shared.profiles import Profile, Roles
 
 STEM = r"prob|proba|probs|probability|probabilities|scores?|pred|prediction|predicted"
@@ -29,6 +31,7 @@ NEARLY_ALL = 0.95
 HUNDRED = 100
 SOFT = "soft"  # soft_label.joy is derived elsewhere, and a label where there is no other
 GRADED = "numbers beside a text"  # how reasons begin that are asked about
+FAMILY = "columns of numbers that end in"  # how reasons begin that are asked about
 ALIKE_FLAGS = "columns that differ by a number only"
 
 Numbers = npt.NDArray[np.float64]
@@ -106,6 +109,35 @@ def last_graded_labels(roles: Roles) -> bool:
     alike = len(graded) >= MIN_PEOPLE and 3 * len(graded) >= 2 * len(ends)
     alike = alike and max(tops) <= MAX_RATED and max(tops.values()) > 1
     return alike and _take_graded(roles, {name: given[name] for name in ends})
+
+
+def families_of_numbers(roles: Roles) -> bool:
+    """Numbers of every label that tell several things: sea_count, sea_fraction, sun_count, …
+
+    The first shares are taken, else the first counts, and that is asked about.
+    """
+    given = _from_zero(roles)
+    ends = best_grid(list(given), 1)
+    families: dict[str, list[str]] = {}
+    for name, end in ends.items():
+        families.setdefault(end, []).append(name)
+    known = [names for names in families.values() if len(names) >= MIN_PEOPLE]
+    if len(known) < 2:
+        return False
+    shares = [n for n in known if _most(given, n) <= 1 and not _are_all_whole(given, n)]
+    counts = [n for n in known if 1 < _most(given, n) <= MAX_SEATS and _are_all_whole(given, n)]
+    names = next(iter([*shares, *counts]), None)
+    if names is None:
+        return False
+    style = "share" if names in shares else "votes"
+    reason = f"{FAMILY} {ends[names[0]]!r}"
+    roles.take("labels", names, reason, layout="one_hot", label_style=style)
+    roles.set_aside([name for name in ends if name not in names])
+    return True
+
+
+def _are_all_whole(given: dict[str, Numbers], names: Sequence[str]) -> bool:
+    return all(_are_whole(given[name]) for name in names)
 
 
 def graded_labels(roles: Roles) -> bool:

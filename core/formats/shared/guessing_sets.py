@@ -49,7 +49,7 @@ SECOND = re.compile(r"(secondary|second|other|additional|further)[ _.-](?P<what>
 FIRST = ("primary", "main", "first", "principal")
 
 REPEATS = (
-    "the only column with a few names that come again"  # how reasons begin that are asked about
+    "the first column with a few names that come again"  # how reasons begin that are asked about
 )
 MAX_NAME = 40  # letters of a label, where its column is not called one
 _AGAIN = 4  # times that a name stands in the first rows, in the mean
@@ -243,7 +243,10 @@ def names_with_commas(roles: Roles) -> bool:
 
 def names_that_repeat(roles: Roles) -> bool:
     found = _columns_that_repeat(roles)
-    return len(found) == 1 and len(roles.profiles) > 1 and _take_set(roles, found[0], REPEATS)
+    if not found or len(roles.profiles) < 2:
+        return False
+    others = ", ".join(repr(one.name) for one in found[1:])
+    return _take_set(roles, found[0], REPEATS + RIVALS * bool(others) + others)
 
 
 def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
@@ -253,7 +256,7 @@ def _take_set(roles: Roles, one: Profile, reason: str) -> bool:
     beside = _more_of_a_view if roles.fields.get("row") == "view" else _first_beside_second
     more = beside(roles, one, delimiter)
     reason += "".join(f"; {name!r} holds the same names" for name in more)
-    rivals = [name for name in _rivals(roles, one) if name not in more]
+    rivals = [] if RIVALS in reason else [x for x in _rivals(roles, one) if x not in more]
     reason += RIVALS * bool(rivals) + ", ".join(map(repr, rivals))
     roles.take("labels", [one.name, *more], reason, layout="delimited")
     roles.set("delimiter", delimiter, why)

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse as sp
 
 from core.data.dataset import Features
 from core.formats.shared.cells import parse_number, parse_numbers, parse_word
@@ -52,6 +53,29 @@ def parsed_floats(
     with np.errstate(over="ignore"):
         made = numbers.astype(kind.to_pandas_dtype())
     return made, [i for i, value in enumerate(values) if value is None]
+
+
+def filled(features: Features, names: Sequence[str], findings: Findings) -> Features:
+    """Return features whose missing numbers are the mean of their columns, which is told."""
+    values = features.data if sp.issparse(features) else features
+    if not np.isnan(np.sum(values)):
+        return features
+    table = features.tocsc() if sp.issparse(features) else features
+    for j in range(table.shape[1]):
+        if sp.issparse(table):
+            column = table.data[table.indptr[j] : table.indptr[j + 1]]
+        else:
+            column = table[:, j]
+        missing = np.isnan(column)
+        n_missing = int(missing.sum())
+        if n_missing:
+            n_known = table.shape[0] - n_missing
+            mean = float(np.sum(column[~missing], dtype=np.float64)) / n_known if n_known else 0.0
+            column[missing] = mean
+            fix = "Fill it in if something else is meant, or drop the column."
+            rule = "a feature has missing numbers: they became the mean of the others"
+            findings.add(rule, fix, column=names[j], value=f"{n_missing:,} missing")
+    return table.tocsr() if sp.issparse(table) else table
 
 
 def list_features(

@@ -61,10 +61,16 @@ class ColumnMapping(BaseModel):
     sources: tuple[str, ...] = Field(
         (), description="With a column per person: the source of each column in `labels`."
     )
-    answers: Literal["by_source", "lists", "objects", "counts", "parallel"] | None = Field(
+    named_in: tuple[str, ...] = Field(
+        (),
+        description="With a column per person: for each column in `labels` the one whose cells "
+        "name that person, where the person is not the same in every row.",
+    )
+    answers: Literal["by_source", "by_label", "lists", "objects", "counts", "parallel"] | None = Field(
         None,
-        description="How a cell holds all answers: {source: labels}, a list per source, objects "
-        "with a label and perhaps a source, {label: how many}, or a list beside that in `source`.",
+        description="How a cell holds all answers: {source: labels}, {label: sources}, a list per "
+        "source, objects with a label and perhaps a source, {label: how many}, or a list beside "
+        "that in `source`.",
     )
     no_label: tuple[str, ...] = Field(
         NO_LABEL, description="Words that stand for no label, in any case of letters."
@@ -143,13 +149,15 @@ class ColumnMapping(BaseModel):
             raise ValueError("one column holds the answers of all sources")
         if self.row == "people" and len(self.sources) != len(self.labels):
             raise ValueError("with a column per person, `sources` names that of each label column")
+        if self.named_in and len(self.named_in) != len(self.labels):
+            raise ValueError("`named_in` says for each label column where its person is named")
         return self
 
     @property
     def used(self) -> tuple[str, ...]:
         """Every column that has a role, once."""
         one = (self.id, self.source, self.text, self.image)
-        many = (*self.labels, *self.features, *self.truth, *self.display)
+        many = (*self.labels, *self.named_in, *self.features, *self.truth, *self.display)
         return tuple(dict.fromkeys([*(name for name in one if name is not None), *many]))
 
     def save(self, path: Path | str) -> None:

@@ -9,19 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from core.formats.shared.people_cells import WHO, find_answers, find_counts
+from core.formats.shared.people_cells import find_answers
 from core.formats.shared.people_columns import OWNED, find_columns, own_columns
-from core.formats.shared.people_grids import GENERIC
+from core.formats.shared.people_counts import find_counts
+from core.formats.shared.people_groups import find_groups
+from core.formats.shared.people_names import GENERIC, RATER, WHO
 from core.formats.shared.profiles import Profile, Roles, delimiter_of
 
-RATER = re.compile(
-    rf"!?((amt|mturk|turk|crowd|task|hit|unique|anon)?_)?(({WHO})"
-    r"([ _.-]?(id|ids|name|nr|no|number|uid|code|email))?([ _.-]?hash(ed)?)?"
-    r"|(completed|created|annotated|labell?ed|rated|coded|judged|reviewed|submitted)[ _]?by"
-    r"|e-?mail([ _]?address)?|username|user[ _]?(name|login)|crowd[ _]?worker([ _]?id)?|who|oracle"
-    r"|performer|assignee|rad_id)",
-    re.IGNORECASE,
-)
 ITEM = re.compile(
     r"_?(item|task|unit|rev|comment|tweet|post|text|doc|document|sentence|question|query|example|observation"
     r"|input_hash|task_hash|sample|image|img|picture|media|file|clip|record|instance|object|pair|conv|row|data"
@@ -43,8 +37,9 @@ def find_people(roles: Roles) -> None:
         return
     if row in (None, "view") and _find_views(roles, stated=row == "view"):
         return
-    if roles.open("labels") and row in (None, "people") and find_columns(roles, row == "people"):
-        return
+    if roles.open("labels") and row in (None, "people"):
+        if find_groups(roles) or find_columns(roles, row == "people"):
+            return
     if row == "people" and not roles.open("labels") and roles.open("sources"):
         own_columns(roles)
     if row in (None, "item") and roles.open("labels") and not find_counts(roles):

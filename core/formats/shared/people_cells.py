@@ -1,20 +1,14 @@
 """Cells that hold what several sources said: which column they are in, and how they are spelled."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
-from itertools import islice, takewhile
+from itertools import islice
 from math import inf
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from core.formats.shared.answers import (
     COUNTED,
     LABEL_KEYS,
-    MAX_SEATS,
     SOURCE_KEYS,
     counts_in,
     key_among,
@@ -26,16 +20,9 @@ from core.formats.shared.answers import (
 )
 from core.formats.shared.cells import parse_names
 from core.formats.shared.mapping import LABEL_PREFIXES
-from core.formats.shared.profiles import Profile, Roles, delimiter_of
+from core.formats.shared.people_names import PERSON, WHO, is_called_person, is_person
+from core.formats.shared.profiles import RIVALS, Profile, Roles, delimiter_of
 
-WHO = (
-    r"annotators?|annot|anno|ann|raters?|coders?|judges?|workers?|experts?|reviewers?|labell?ers?"
-    r"|assessors?|evaluators?|participants?|respondents?|turkers?|graders?|readers?|users?|persons?"
-    r"|voters?|observers?|amateurs?|ann?ota(tors?|dor(es)?|teurs?|tor[ei])|bewerter(in)?|codierer"
-    r"|contributors?|players?|students?|clinicians?|physicians?|radiologists?|pathologists?|humans?"
-    r"|models?|llms?|classifiers?|clf|lf|rules?|gpt|claude|llama|gemini|mistral|bert|roberta|sources?"
-)
-PERSON = re.compile(rf"({WHO})([ _.:-]?(\d[\w.-]*|[a-z]|[a-z]?\d+|[\w]+))?", re.IGNORECASE)
 ANSWER_NAMES = (
     *("annotations", "annotation", "annotators", "answers", "responses", "judgments", "judgements"),
     *("votes", "label_counter", "label_counts", "label_count", "vote_counts", "counts", "raters"),
@@ -74,77 +61,11 @@ STATED_CANDIDATES = ("candidate_labels", "candidates", "partial_labels")
 _SURELY_SOURCES = tuple(k for k in SOURCE_KEYS if k not in ("name", "id", "source", "by"))
 PLACES = ("start", "startoffset", "begin", "offset", "span", "bbox", "points", "boundingbox")
 MIN_REPEATED = 0.2  # of lists that name a label twice: one label per person, not a set
-TOTAL = re.compile(
-    rf"count|total|n|(n|num|number)[ _]?(of[ _])?({WHO}|votes|annotations|responses)"
-    rf"|({WHO}|votes?|annotations?)[ _]count"
-)
-NEARLY_ALL = 0.95  # of the rows
 MAX_COUNTED = 200  # labels with a column of counts
+BY = ("by_source", "by_label")
+EITHER_WAY = "who chose a label, or what somebody chose"  # how reasons begin that are asked about
 MAX_STEPS = 10  # of a scale, or classes, that lists of numbers tell
 MAX_SAMPLE = 200
-
-
-def find_counts(roles: Roles) -> bool:
-    """Columns that count who chose each label: each row has the same sum, or says which."""
-    return _counts_with_total(roles) or _counts_of_one_sum(roles)
-
-
-def _counts_with_total(roles: Roles) -> bool:
-    """Columns that add up to one that says how many people there were: behind it, or before."""
-    free = [one for one in roles.free.values() if not one.is_outcome]
-    for at, total in enumerate(free):
-        if not TOTAL.fullmatch(total.key) or not _is_count(roles, total):
-            continue
-        for side in (free[at + 1 :], [one for one in free[:at] if _is_count(roles, one)][::-1]):
-            found = _adding_up_to(roles, total, side[:MAX_COUNTED])
-            if found:
-                names = [name for name in roles.free if name in found]
-                why = f"{len(names)} columns count who chose each label: "
-                about = {"layout": "one_hot", "label_style": "count"}
-                roles.take("labels", names, f"{why}they add up to {total.name!r}", **about)
-                roles.set_aside([total.name])
-                return True
-    return False
-
-
-def _adding_up_to(roles: Roles, total: Profile, ordered: Sequence[Profile]) -> list[str]:
-    """Return the first of these columns that add up to a total in nearly every row."""
-    sums, said = np.zeros(len(roles.cells(total.name))), _numbers(roles, total)
-    columns = list(takewhile(lambda one: _is_count(roles, one), ordered))
-    for n, column in enumerate(columns, 1):
-        sums = sums + _numbers(roles, column)
-        if n > 1 and 1 < said.max() <= MAX_SEATS and np.mean(sums == said) >= NEARLY_ALL:
-            return [one.name for one in columns[:n]]
-    return []
-
-
-def _is_count(roles: Roles, one: Profile) -> bool:
-    is_whole = pa.types.is_integer(roles.table.column(one.name).type)
-    return is_whole and min(one.values, default=0) >= 0
-
-
-def _numbers(roles: Roles, one: Profile) -> npt.NDArray[np.float64]:
-    cells = roles.cells(one.name)
-    return np.array([-1 if cell is None else cell for cell in cells], np.float64)
-
-
-def _counts_of_one_sum(roles: Roles) -> bool:
-    """Columns at the end whose rows all have the same sum."""
-    free = [one for one in roles.free.values() if not one.is_outcome]
-    columns = list(takewhile(lambda one: one.kind in ("number", "binary"), reversed(free)))[::-1]
-    whole = [one for one in columns if all(isinstance(v, int) and v >= 0 for v in one.values)]
-    if len(columns) < 3 or len(whole) < len(columns) or len(columns) > MAX_COUNTED:
-        return False
-    cells = zip(*(roles.cells(one.name) for one in columns), strict=True)
-    sums = Counter(sum(row) for row in cells if None not in row)
-    (total, times), *_ = sums.most_common(1) or [(0, 0)]
-    most = max((value for one in columns for value in one.values), default=0)
-    if total < 2 or total > MAX_SEATS or most < 2 or times < NEARLY_ALL * sums.total() or times < 5:
-        return False
-    why = f"{len(columns)} columns count who chose each label: every row adds up to {total}"
-    about = {"layout": "one_hot", "label_style": "count"}
-    roles.take("labels", [one.name for one in columns], why, **about)
-    return True
 
 
 def find_answers(roles: Roles) -> None:
@@ -155,18 +76,27 @@ def find_answers(roles: Roles) -> None:
     named = [roles.named([name]) or last.get(name) for name in ANSWER_NAMES]
     plain = roles.named(PLAIN_SETS, "text", "names", "other")
     has_set = plain is not None and not roles.is_constant(plain.name)
-    has_set = has_set or any(name.startswith(LABEL_PREFIXES[:2]) for name in roles.free)
+    flags = [one for one in roles.free.values() if one.kind != "other"]
+    has_set = has_set or any(one.name.startswith(LABEL_PREFIXES[:2]) for one in flags)
     has_set = has_set or any(_is_set(roles.named([name])) for name in ("labels", "label"))
     rest = [one for one in roles.free.values() if one.kind in ("other", "text") and not has_set]
-    for one in dict.fromkeys([*(one for one in named if one is not None), *rest]):
+    known = list(dict.fromkeys([*(one for one in named if one is not None), *rest]))
+    for one in known:
         if one.is_outcome or one.is_truth:
             continue
         beside = _beside(roles, one)
         shape = "parallel" if beside is not None else _shape(one, one.last_key in ANSWER_NAMES)
-        if shape is None or roles.fields.get("answers", shape) != shape:
+        stated = roles.fields.get("answers")
+        shape = stated if {stated, shape} <= set(BY) else shape
+        if shape is None or stated not in (None, shape):
             continue
+        _ask_which_way(roles, one, shape)
         about = {"layout": "answers", "answers": shape}
-        roles.take("labels", [one.name], f"{one.name!r} holds {_DESCRIBED[shape]}", **about)
+        why = f"{one.name!r} holds {_DESCRIBED[shape]}"
+        if beside is None:
+            rivals = [other.name for other in known if other is not one and _is_like(other, shape)]
+            why += RIVALS * bool(rivals) + ", ".join(map(repr, rivals))
+        roles.take("labels", [one.name], why, **about)
         roles.set("delimiter", _inner_delimiter(one, shape))
         if shape == "lists" and _are_class_numbers(one):
             roles.set("not_asked", ("-1",), "-1 among class numbers says nothing")
@@ -174,6 +104,22 @@ def find_answers(roles: Roles) -> None:
             roles.set("source", beside.name, f"{beside.name!r} names the source of each answer")
             roles.free.pop(beside.name, None)
         return
+
+
+def _is_like(one: Profile, shape: str) -> bool:
+    """Whether a column holds answers of people who are named, as another does."""
+    if one.is_outcome or one.is_truth or shape not in (*BY, "objects"):
+        return False
+    return _shape(one, one.last_key in ANSWER_NAMES) == shape
+
+
+def _ask_which_way(roles: Roles, one: Profile, shape: str) -> None:
+    """Say in the reason that objects may be by label as well as by source."""
+    cells = [cell for value in islice(one.values, MAX_SAMPLE) if (cell := loaded(value))]
+    if shape in BY and all(isinstance(cell, dict) for cell in cells):
+        values = [value for cell in cells for value in cell.values() if value is not None]
+        if _are_lists_of_names(values) and not _turn_of(cells)[1]:
+            roles.set("answers", shape, f"{EITHER_WAY}: {_DESCRIBED[shape]}")
 
 
 def _is_set(one: Profile | None) -> bool:
@@ -186,6 +132,7 @@ def _is_set(one: Profile | None) -> bool:
 
 _DESCRIBED = {
     "by_source": "an object with every source's labels",
+    "by_label": "an object with everybody who chose a label",
     "lists": "a list with one element per source",
     "objects": "a list of answers, each with its label",
     "counts": "how many chose each label",
@@ -303,11 +250,14 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
     values = [value for cell in cells for value in cell.values() if value is not None]
     keys = {str(key) for cell in cells for key in cell}
     are_people = all(PERSON.fullmatch(key) for key in keys)
-    if not values or not (is_named or are_people):
+    are_lists = _are_lists_of_names(values)
+    if not values or not (is_named or are_people or (are_lists and tell_people(cells))):
         return None
     if key_among(dict.fromkeys(keys), LABEL_KEYS) is not None and _are_objects(cells):
         said = [label_in(one) for cell in cells for one in one_by_one(cell)]
         return None if any(isinstance(one, float) and one % 1 for one in said) else "objects"
+    if are_lists:
+        return _turn_of(cells)[0]
     if all(type(value) in (int, float) for value in values) and not are_people:
         whole = all(0 <= value < inf and value == int(value) for value in values if value == value)
         return "counts" if whole and max(values) > 1 else None
@@ -315,6 +265,37 @@ def _object_shape(cells: Sequence[dict[str, Any]], is_named: bool) -> str | None
         return None  # which of its labels an item has
     kinds = (str, int, list, dict, bool)
     return "by_source" if all(isinstance(value, kinds) for value in values) else None
+
+
+def _are_lists_of_names(values: Sequence[Any]) -> bool:
+    """Whether these are lists of names, not all of them empty."""
+    if not any(values) or not all(isinstance(value, list) for value in values):
+        return False
+    return all(isinstance(name, str) for value in values for name in value)
+
+
+def tell_people(cells: Sequence[dict[str, Any]]) -> bool:
+    """Whether objects are labels with who chose each: `{"sea": ["anna@x.org", "r2"]}`."""
+    values = [value for cell in cells for value in cell.values() if value is not None]
+    if not _are_lists_of_names(values) or _turn_of(cells)[0] != "by_label":
+        return False
+    return all(is_person(name) for value in values for name in value)
+
+
+def _turn_of(cells: Sequence[dict[str, Any]]) -> tuple[str, bool]:
+    """Return whether objects of lists are by source or by label, and whether that is certain.
+
+    One side is spelled like people; else those are people of whom as many answer every time.
+    """
+    held = [{k: v for k, v in cell.items() if v is not None} for cell in cells]
+    keys = {str(key) for cell in held for key in cell}
+    inner = [{name for value in cell.values() for name in value} for cell in held]
+    names = set().union(*inner)
+    are_people = all(map(is_called_person, keys)), all(map(is_called_person, names))
+    if are_people[0] != are_people[1] and len(names) > 1:
+        return ("by_label" if are_people[1] else "by_source"), True
+    sizes = {len(one) for one in inner}
+    return ("by_label" if len(sizes) == 1 and sizes != {1} else "by_source"), False
 
 
 def _are_objects(cells: Sequence[dict[str, Any]]) -> bool:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from core.formats.shared.cells import parse_names
-from core.formats.shared.people_cells import PERSON, WHO
-from core.formats.shared.people_grids import NUMBERED_PERSON, WORDS, best_grid, grid
+from core.formats.shared.people_grids import are_words_alone, best_grid, grid
+from core.formats.shared.people_names import NUMBERED_PERSON, PERSON, WHO, WORDS
 from core.formats.shared.profiles import DERIVED, RIVALS, Profile, Roles, delimiter_of
 
 ORDINAL_PERSON = re.compile(
@@ -17,6 +17,7 @@ ORDINAL_PERSON = re.compile(
 )
 NUMBERED = re.compile(rf"{WORDS}\d+", re.IGNORECASE)  # label1, label2
 IDS = re.compile(r".*[ _.-]ids?")
+WORDS_ALONE = "words that may as well begin labels"
 STANCES = "1, 0 and -1 of people"  # how reasons begin that are asked about
 ALIKE = "columns that share a few names"
 
@@ -35,14 +36,14 @@ def find_columns(roles: Roles, stated: bool) -> bool:
     flags = [one for one in flags if not DERIVED.fullmatch(one.key)]  # gpt_confidence
     found = grid([one.name for one in flags], stated)
     if found and any(one.kind != "empty" for one in flags if one.name in found):
-        style = _style([one for one in flags if one.name in found])
+        style = style_of_people([one for one in flags if one.name in found])
         sources = tuple(found[name] for name in found)
-        _take_columns(roles, tuple(found), sources, "a column per person and label", "one_hot")
+        why = "a column per person and label"
+        why = f"{WORDS_ALONE}: {why}" if are_words_alone(sources) else why
+        take_columns(roles, tuple(found), sources, why, "one_hot")
         roles.set("label_style", style)
         return True
     named = [one for one in free if not (DERIVED.fullmatch(one.key) or IDS.fullmatch(one.key))]
-    answers = {_number(one.key) for one in named if NUMBERED.fullmatch(one.key.replace("_", ""))}
-    named = [one for one in named if not _names_who(one.key, answers)]
     owners = {one.name: who for one in named if (who := _owner(one.name)) is not None}
     if not stated:  # 0/1 in `label_sea` are no names
         texts = {one.name for one in free if one.kind in ("text", "names")}
@@ -60,16 +61,6 @@ def find_columns(roles: Roles, stated: bool) -> bool:
     if is_taken:  # what else people say of an item is shown
         roles.set_aside(owners.keys() - kept.keys())
     return is_taken
-
-
-def _names_who(key: str, answers: set[str]) -> bool:
-    """Whether a column says who gave the answer of this number: worker_1 beside label_1."""
-    return bool(NUMBERED_PERSON.fullmatch(key)) and _number(key) in answers
-
-
-def _number(key: str) -> str:
-    """Return the digits at the end of a name."""
-    return key[len(key.rstrip("0123456789")) :]
 
 
 def _one_field(roles: Roles, owners: dict[str, str]) -> dict[str, str]:
@@ -104,7 +95,7 @@ def _find_class_numbers(roles: Roles, free: Sequence[Profile]) -> bool:
     cells = [cell for one in people for cell in roles.cells(one.name)]
     if values == {-1, 0, 1} and None not in cells and 2 * cells.count(-1) < len(cells):
         why = f"{STANCES}: {why}"
-    _take_columns(roles, names, names, why, "delimited")
+    take_columns(roles, names, names, why, "delimited")
     roles.set("not_asked", ("-1", "-1.0"))
     roles.set("delimiter", None)
     return True
@@ -128,7 +119,7 @@ def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
         roles.set("delimiter", delimiter, reason)
         return True
     sources = tuple(owners[name] for name in names)
-    _take_columns(roles, names, sources, why, "delimited")
+    take_columns(roles, names, sources, why, "delimited")
     roles.set("delimiter", delimiter, reason)
     return True
 
@@ -148,7 +139,7 @@ def _are_places(roles: Roles, names: Sequence[str]) -> bool:
     return not any(len(set(row)) < len(row) for row in filled)
 
 
-def _take_columns(
+def take_columns(
     roles: Roles, columns: tuple[str, ...], sources: tuple[str, ...], why: str, layout: str
 ) -> None:
     shown = ", ".join(list(dict.fromkeys(sources))[:6])
@@ -237,7 +228,7 @@ def _names_in(one: Profile, delimiter: str | None) -> set[str]:
     return found
 
 
-def _style(columns: Iterable[Profile]) -> str:
+def style_of_people(columns: Iterable[Profile]) -> str:
     columns = list(columns)
     if any(one.is_probability for one in columns):
         return "probability"

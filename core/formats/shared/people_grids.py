@@ -5,11 +5,8 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 
 from core.formats.shared.mapping import NESTED
-from core.formats.shared.people_cells import PERSON, WHO
+from core.formats.shared.people_names import GENERIC, NUMBERED_PERSON, PERSON
 
-WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
-GENERIC = re.compile(WORDS, re.IGNORECASE)
-NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
 SEPARATORS = re.compile(r"[ _.:/|-]+")
 
 
@@ -36,6 +33,11 @@ def grid(columns: Sequence[str], stated: bool) -> dict[str, str]:
         if len(people) > 1 and len(people) >= 0.8 * len(set(found.values())):
             return found
     return best_grid(columns, 0) if stated else {}
+
+
+def are_words_alone(people: Collection[str]) -> bool:
+    """Whether people are words such as user and model, which labels may begin with as well."""
+    return not any(map(NUMBERED_PERSON.fullmatch, people)) and not any(map(NESTED.match, people))
 
 
 def best_grid(columns: Collection[str], side: int) -> dict[str, str]:

@@ -175,8 +175,8 @@ class Roles:
         columns = zip(table.column_names, table.itercolumns(), strict=True)
         self.table = table
         self.profiles = {name: profile_of(name, column) for name, column in columns}
-        self.aside: set[str] = set()  # columns that are shown and nothing else
-        claimed = _claimed(self.fields)
+        self.aside = set(self.fields.get("named_in", ()))  # columns that are shown, nothing else
+        claimed = _claimed(self.fields) | self.aside
         self.free = {name: one for name, one in self.profiles.items() if name not in claimed}
 
     def cells(self, name: str) -> list[Any]:

@@ -7,12 +7,13 @@ from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
 from core.formats.shared.guessing_flags import IN_BETWEEN
 from core.formats.shared.guessing_long import TRIPLES
-from core.formats.shared.guessing_numbers import ALIKE_FLAGS, GRADED, NUMBERED
+from core.formats.shared.guessing_numbers import ALIKE_FLAGS, FAMILY, GRADED, NUMBERED
 from core.formats.shared.guessing_pairs import PAIRS
 from core.formats.shared.guessing_sets import REPEATS
 from core.formats.shared.mapping import LABEL_PREFIXES, ColumnMapping, plain_names
 from core.formats.shared.people import rater_named_in
-from core.formats.shared.people_columns import ALIKE, STANCES
+from core.formats.shared.people_cells import EITHER_WAY
+from core.formats.shared.people_columns import ALIKE, STANCES, WORDS_ALONE
 from core.formats.shared.people_grids import ambiguous_grid
 from core.formats.shared.profiles import RIVALS, STATED
 
@@ -41,18 +42,28 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     elif mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
         _ask_about_alike(mapping, findings)
+    elif mapping.row == "people" and mapping.reasons.get("row", "").startswith(WORDS_ALONE):
+        some = ", ".join(list(dict.fromkeys(mapping.sources))[:4])
+        rule = f"what is one row? {some} are taken for people, each with a column per label"
+        fix = "If every column is a label of the item, say so (--row item)."
+        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
+    if mapping.reasons.get("answers", "").startswith(EITHER_WAY):
+        _ask_which_way(mapping, findings)
     if mapping.reasons.get("labels", "").startswith(GRADED):
         rule = f"what do the numbers say? {mapping.reasons['labels']} are taken for labels"
         fix = "If they are something else, say which columns are labels (--labels COLUMN)."
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
-    if mapping.reasons.get("labels", "").startswith(IN_BETWEEN):
-        rule = f"which columns are labels? {len(mapping.labels)} that hold 0/1 are taken"
+    if mapping.reasons.get("labels", "").startswith((IN_BETWEEN, FAMILY)):
+        rule = f"which columns are labels? {mapping.reasons['labels']} are taken"
         fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
         findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
     if mapping.reasons.get("labels", "").startswith(REPEATS):
         rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
-        findings.add(rule, "If it is another, say so (--labels COLUMN, Candidate labels on Data).")
-    _ask_about_rivals(mapping, findings)
+        others = mapping.reasons["labels"].partition(RIVALS)[2]
+        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
+        findings.add(rule, fix, value=f"may also be {others}" if others else None)
+    else:
+        _ask_about_rivals(mapping, findings)
     if mapping.row == "people" and mapping.reasons.get("row", "").startswith(STANCES):
         rule = "what does -1 say? It is taken for somebody who was not asked"
         fix = "If it is an answer as 0 and 1 are, state not_asked=[] in the mapping (--mapping)."
@@ -67,6 +78,15 @@ def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
         _ask_who(mapping, findings)
     if mapping.layout != "answers":
         _ask_whose(mapping, findings)
+
+
+def _ask_which_way(mapping: ColumnMapping, findings: Findings) -> None:
+    by_source = mapping.answers == "by_source"
+    ways = ("people with what each chose", "labels with who chose each")
+    rule = f"who says what? Objects in {mapping.labels[0]!r} are taken for "
+    other = "by_label" if by_source else "by_source"
+    fix = f'If they are {ways[by_source]}, state answers="{other}" in the mapping (--mapping).'
+    findings.add(rule + ways[not by_source], fix)
 
 
 def _ask_about_rivals(mapping: ColumnMapping, findings: Findings) -> None:

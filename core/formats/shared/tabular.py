@@ -36,6 +36,7 @@ from core.formats.shared.label_sets import LabelSets
 from core.formats.shared.limits import check_rows, check_shape, check_size
 from core.formats.shared.list_features import (
     as_floats,
+    filled,
     is_number,
     list_features,
     parsed_floats,
@@ -313,7 +314,8 @@ class _Arrays:
             return no_features(self.n), (NO_FEATURE,)
         if self.mapping.feature_layout == "columns":
             prefixes = (FEATURE_PREFIX,)
-            return self.features.array(), plain_names(self.feature_columns, prefixes)
+            names = plain_names(self.feature_columns, prefixes)
+            return filled(self.features.array(), names, self.findings), names
         column = table.column(self.mapping.features[0])
         if self.mapping.feature_layout == "list":
             return list_features(column, self.mapping.features[0], self.findings), ()

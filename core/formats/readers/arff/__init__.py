@@ -29,6 +29,7 @@ from core.formats.readers.arff.text import Table, parse, quoted
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.label_sets import RESOLVED, resolved_labels
 from core.formats.shared.limits import check_shape
+from core.formats.shared.list_features import filled
 from core.formats.shared.mapping import ColumnMapping, ReadResult
 from core.formats.shared.original import exact_features_of
 from core.formats.shared.sparse_rows import row_of
@@ -82,6 +83,7 @@ def _read(path: Path, mapping: ColumnMapping | None, *, exact: bool) -> tuple[Re
         used |= {place[CONFIDENCE + name] for name in names if CONFIDENCE + name in place}
         findings.add(RESOLVED.message, RESOLVED.fix)
     features, feature_names = attribute_features(table, used, findings)
+    features = filled(features, feature_names, findings)
     candidates = _labels(table, groups[CANDIDATE] or labels, findings)
     truth = _labels(table, groups[TRUTH], findings) if groups[TRUTH] else None
     findings.stop_if_fatal()

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -284,7 +285,7 @@ def _decoder(attribute: Attribute) -> Callable[[Any], float]:
     if attribute.is_text:
         return lambda cell: 0.0
     if attribute.values is None:
-        return float
+        return lambda cell: nan if cell is None else float(cell)
     return _decoder_of(attribute.values)
 
 

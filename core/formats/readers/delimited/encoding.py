@@ -12,16 +12,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
+from math import isclose
 from pathlib import Path
 from typing import Any
 
 from core.errors import DatasetError, Problem
+from core.formats.readers.delimited.head import has_header, n_headers, one_header, separator_of
+from core.formats.shared.cells import parse_number
 from core.formats.shared.findings import Findings
 
 SCAN_BYTES = 2**22
 SAMPLE, ROWS = 2**18, 500  # looked at to tell ragged rows from damaged ones
 IMPORT = '{"ImportId"'  # of Qualtrics
 EMPTY = b",;|\t \r\n"  # all that rows without anything hold
+MIN_ROWS, MIN_SUMS = 5, 2  # above a row of sums, and in it
 MIN_UNEVEN = 0.2  # of them
 
 
@@ -169,6 +173,82 @@ def without_questions(text: Text) -> Iterator[Text]:
 
 
 @contextmanager
+def with_one_header(text: Text) -> Iterator[Text]:
+    """Give the text with one line of names where it has two or three, one above the other.
+
+    A name is what the lowest line says, behind what stands above it where that comes twice.
+    """
+    with text.path.open(encoding="utf-8-sig", newline="") as file:
+        head = file.read(SAMPLE)
+    between = separator_of(head)
+    is_named = between is not None and has_header(head, between)
+    n = n_headers(head, str(between)) if is_named else 1
+    if n == 1:
+        yield text
+        return
+
+    def rows(lines: Iterator[str]) -> Iterator[list[str]]:
+        given = csv.reader(lines, delimiter=between or ",")
+        return chain([one_header(list(islice(given, n)))], given)
+
+    with _rewritten(text, rows, between or ",") as copy:
+        yield copy
+
+
+@contextmanager
+def without_totals(text: Text, findings: Findings) -> Iterator[Text]:
+    """Give the text without a last row that holds the sums of the others."""
+    at = _start_of_totals(text)
+    if at is None:
+        yield text
+        return
+    fix = "Nothing to do, unless it is an item."
+    findings.add("the last row holds the sums of those above it and is passed over", fix)
+    with _cut(text, at) as copy:
+        yield copy
+
+
+def _start_of_totals(text: Text) -> int | None:
+    """Return where a last row of sums begins; none if the last row is like the others."""
+    with text.path.open("rb") as file:
+        size = file.seek(0, io.SEEK_END)
+        start = file.seek(max(0, size - SAMPLE))
+        tail = file.read().rstrip()
+    at = start + tail.rfind(b"\n") + 1
+    with text.path.open(encoding="utf-8-sig", newline="") as file:
+        between = separator_of(file.read(SAMPLE))
+    if between is None or at <= start or not _may_be_sums(tail.decode("utf-8", "replace"), between):
+        return None
+    with text.path.open(encoding="utf-8-sig", newline="") as file:
+        rows = csv.reader(file, delimiter=between)
+        return at if next(rows, None) and _ends_in_sums(rows) else None
+
+
+def _may_be_sums(tail: str, between: str) -> bool:
+    """Whether the last row is at least the sum of the few above it: a quick look."""
+    try:
+        rows = list(csv.reader(io.StringIO(tail), delimiter=between))[-ROWS:]
+    except csv.Error:
+        return False
+    return len(rows) > MIN_ROWS and _ends_in_sums(iter(rows[1:]), exactly=False)
+
+
+def _ends_in_sums(rows: Iterator[list[str]], *, exactly: bool = True) -> bool:
+    """Whether every number of the last row is the sum of those above it, and there are several."""
+    sums: dict[int, float] = {}
+    last: dict[int, float] = {}
+    for row in rows:
+        for j, value in last.items():
+            sums[j] = sums.get(j, 0.0) + value
+        numbers = {j: parse_number(cell) for j, cell in enumerate(row)}
+        last = {j: value for j, value in numbers.items() if value is not None and value == value}
+    found = [(value, sums.get(j, 0.0)) for j, value in last.items()]
+    if not all(isclose(a, b) if exactly else a >= b for a, b in found):
+        return False
+    return len(found) < len(row) and sum(b > 0 for _, b in found) >= MIN_SUMS
+
+
+@contextmanager
 def without_empty_end(text: Text) -> Iterator[Text]:
     """Give the text without rows of empty cells at its end, as spreadsheets leave them."""
     with text.path.open("rb") as file:
@@ -180,10 +260,17 @@ def without_empty_end(text: Text) -> Iterator[Text]:
     if not filled or not end or not tail[end:].strip():
         yield text
         return
+    with _cut(text, start + end) as copy:
+        yield copy
+
+
+@contextmanager
+def _cut(text: Text, size: int) -> Iterator[Text]:
+    """Give the first bytes of a text."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(shutil.copyfile(text.path, Path(folder, text.path.name)))
         with copy.open("r+b") as file:
-            file.truncate(start + end)
+            file.truncate(size)
         yield _scan(copy)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Sequence
 from itertools import islice, pairwise
 from typing import IO, Literal
@@ -20,6 +21,7 @@ FILE = re.compile(r"[^\s]+\.\w{2,5}")
 NUMBERS = re.compile(r"\s*\d+(\s*[,;| ]\s*\d+)*\s*")
 LIST = re.compile(r"\s*[|;,]\s*")
 MOSTLY = 0.8
+MAX_HEADERS, MIN_BELOW, MIN_NAMED = 3, 3, 2  # lines of names, rows and numbers below them
 
 
 def has_header(text: str, separator: str) -> bool:
@@ -35,6 +37,57 @@ def has_header(text: str, separator: str) -> bool:
     columns = [[row[j].strip() for row in rows if j < len(row)] for j in range(len(first))]
     found = [_speaks(cell.strip(), below) for cell, below in zip(first, columns, strict=True)]
     return "name" in found or "cell" not in found or _are_counted(first)
+
+
+def n_headers(text: str, separator: str) -> int:
+    """Return how many lines name the columns: those above numbers that hold none themselves.
+
+    pandas writes one more below, with nothing but the name of the first column.
+    """
+    try:
+        records = list(islice(csv.reader(io.StringIO(text, newline=""), delimiter=separator), ROWS))
+    except csv.Error:
+        return 1
+    records = [one for one in records[:-1] if one]
+    n = 1
+    while n < MAX_HEADERS and len(records) > n + MIN_BELOW and _names_again(records, n):
+        n += 1
+    return n
+
+
+def _names_again(records: Sequence[Sequence[str]], n: int) -> bool:
+    row, below = [cell.strip() for cell in records[n]], records[n + 1 :]
+    above = records[0]
+    if len(row) != len(above) or any(map(_is_number, row)):
+        return False
+    if n > 1 and row[0] and not any(row[1:]) and not above[0]:
+        return True
+    columns = [[one[j].strip() for one in below if j < len(one)] for j in range(len(row))]
+    counted = [
+        cell
+        for cell, column in zip(row, columns, strict=True)
+        if (filled := [one for one in column if one]) and _share_of_numbers(filled) == 1
+    ]
+    return sum(map(bool, counted)) >= MIN_NAMED and len(set(row)) > 1
+
+
+def one_header(records: Sequence[Sequence[str]]) -> list[str]:
+    """Return the names that several lines give; what is left empty goes on from the left."""
+    *upper, lowest = [[cell.strip() for cell in record] for record in records]
+    if sum(map(bool, lowest)) == 1:  # the name of the first column alone
+        *upper, middle = upper
+        lowest = [a or b for a, b in zip(lowest, middle, strict=True)]
+    above = [""] * len(lowest)
+    for row in upper:
+        last = ""
+        for j, cell in enumerate(row):
+            last = cell or last
+            above[j] = last if lowest[j] else cell or above[j]
+    often = Counter(lowest)
+    return [
+        (f"{group}.{name}" if often[name] > 1 and group else name) if name else group
+        for group, name in zip(above, lowest, strict=True)
+    ]
 
 
 def _speaks(cell: str, below: Sequence[str]) -> str:

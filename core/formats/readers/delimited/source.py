@@ -15,9 +15,11 @@ from core.formats.readers.delimited.encoding import (
     Text,
     as_utf8,
     even_rows,
+    with_one_header,
     without_empty_end,
     without_questions,
     without_remarks,
+    without_totals,
 )
 from core.formats.readers.delimited.head import (
     Separator,
@@ -63,7 +65,9 @@ def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[So
         as_utf8(path, findings) as whole,
         without_remarks(whole) as table,
         without_questions(table) as answers,
-        without_empty_end(answers) as text,
+        with_one_header(answers) as headed,
+        without_empty_end(headed) as ended,
+        without_totals(ended, findings) as text,
     ):
         source = _open(text, findings, stated)
         with even_rows(text, source.separator, len(source.names)) as even:

@@ -14,7 +14,7 @@ from core.formats.shared.class_labels import class_names_of
 from core.formats.shared.companions import NAMES, SPLITS
 from core.formats.shared.findings import refuse
 from core.formats.shared.label_files import names_in
-from core.formats.shared.people_cells import ANSWER_NAMES
+from core.formats.shared.people_cells import ANSWER_NAMES, tell_people
 from core.formats.shared.profiles import PICTURE
 
 KEY, IMAGE = "id", "image"
@@ -291,6 +291,8 @@ def _groups(records: Sequence[Record]) -> Iterator[str]:
     for name in dict.fromkeys(chain.from_iterable(some)):
         held = [record[name] for record in some if record.get(name) is not None]
         if name not in nested or not all(isinstance(value, dict) for value in held):
+            continue
+        if tell_people(held):
             continue
         is_named = str(name).rpartition(".")[2].casefold() in ANSWER_NAMES
         if is_named and not all(_is_about_one(value) for value in held):

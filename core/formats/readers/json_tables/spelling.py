@@ -1,7 +1,7 @@
 """Answers inside records as a few tools spell them, made into objects by source or by label.
 
 `[["anna", ["sea"]], …]` pairs who with what; `[{"label": "sea", "annotated_by": [{"annotator":
-"anna"}]}]` and `{"sea": ["anna@x.org"]}` say who chose each label; `[{"label": "sea", "score":
+"anna"}]}]` says who chose each label; `[{"label": "sea", "score":
 0.9}, …]` and `{"labels": […], "scores": […]}` are what a model gave to every label, where nothing
 else names labels. Soft labels are shares by class number.
 """
@@ -12,12 +12,12 @@ from functools import partial
 from typing import Any
 
 from core.formats.shared.answers import LABEL_KEYS, SOURCE_KEYS, key_among
-from core.formats.shared.people_cells import PERSON
 
 SAMPLE = 200
 SCORES = ("score", "scores", "probability", "confidence", "prob")
+WEIGHTS = (*SCORES, "value", "weight")
+NAME_LISTS = ("name", "names", "label", "labels")
 PEOPLE = tuple(key for key in SOURCE_KEYS if key not in ("name", "id", "source", "by"))
-ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 SOFT = re.compile(r"soft[ _-]?labels?", re.IGNORECASE)
 TOLERANCE = 0.01  # of shares that are rounded
 MAX_SCORED = 50  # labels; as many as an object may have keys that becomes columns
@@ -38,8 +38,8 @@ def respelled(records: Sequence[Record]) -> Sequence[Record]:
     """Return records with such cells as objects of answers."""
     some = records[:SAMPLE]
     for name in {key for one in some for key, value in one.items() if isinstance(value, dict)}:
-        if _names_people([one[name] for one in some if one.get(name) is not None]):
-            records = [_changed(one, name, _turned) for one in records]
+        if all(map(_is_weighed, (one[name] for one in some if one.get(name) is not None))):
+            records = [_changed(one, name, _weights) for one in records]
     names = {key for one in some for key, value in one.items() if isinstance(value, list) and value}
     for name in names:
         cells = [one[name] for one in some if one.get(name) is not None]
@@ -65,29 +65,20 @@ def _changed(record: Record, name: str, change: Any) -> Record:
         return record
 
 
-def _names_people(cells: Sequence[Any]) -> bool:
-    """Whether cells are `{"sea": ["anna@x.org", "r2"], …}`: those inside are called like people."""
-    if len(cells) < 2 or not all(isinstance(cell, dict) for cell in cells):
+def _is_weighed(cell: Any) -> bool:
+    """Whether a cell is `{"sea": {"value": 0.9, …}}` or `{"name": ["sea"], "value": [0.9], …}`."""
+    try:
+        weights = list(_weights(cell).values())
+    except (TypeError, ValueError, KeyError, AttributeError):
         return False
-    keys = {str(key) for cell in cells for key in cell}
-    values = [value for cell in cells for value in cell.values()]
-    if not all(isinstance(value, list) for value in values):
-        return False
-    inner = [name for value in values for name in value]
-    are_people = all(isinstance(name, str) and _is_person(name) for name in inner)
-    return are_people and len(set(inner)) > 1 and not any(map(_is_person, keys))
+    return bool(weights) and all(isinstance(v, int | float) and 0 <= v <= 1 for v in weights)
 
 
-def _is_person(name: str) -> bool:
-    return PERSON.fullmatch(name) is not None or ADDRESS.fullmatch(name) is not None
-
-
-def _turned(cell: Mapping[str, Any]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for label, people in cell.items():
-        for who in people:
-            found.setdefault(who, []).append(str(label))
-    return found
+def _weights(cell: Mapping[str, Any]) -> dict[str, Any]:
+    names, scores = key_among(cell, NAME_LISTS), key_among(cell, WEIGHTS)
+    if names is not None and scores is not None:
+        return dict(zip(cell[names], cell[scores], strict=True))
+    return {label: about[key_among(about, WEIGHTS)] for label, about in cell.items()}
 
 
 def _share_out(name: str, cells: Sequence[list[Any]]) -> bool:

@@ -2,13 +2,14 @@
 
 Prodigy lists its options in every record; SageMaker Ground Truth maps classes in a job's metadata.
 A task that was ignored was not answered: its labels are null. Labelbox has a project's labels deep
-inside: they become a list of answers.
+inside: they become a column of answers for each question.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 METADATA = "-metadata"
+MARKED = "labels"  # the name of what is marked in a picture or text
 UNANSWERED = ("ignore", "reject")  # of Prodigy, where a person chooses among options
 
 Record = Mapping[str, Any]
@@ -20,11 +21,11 @@ def with_label_names(records: Sequence[Record]) -> Sequence[Record]:
     if "_session_id" in first and "_annotator_id" not in first and "_input_hash" in first:
         records = [{**record, "_annotator_id": record.get("_session_id")} for record in records]
     if isinstance(first.get("Label"), Mapping) and "Labeled Data" in first:
-        return [{**record, "Label": _ticked(record.get("Label"))} for record in records]
+        return _by_questions(records)
     if isinstance(first.get("accept"), list) and isinstance(first.get("options"), list):
         return [_chosen(record) for record in records]
     if isinstance(first.get("data_row"), Mapping) and isinstance(first.get("projects"), Mapping):
-        return [_of_projects(record) for record in records]
+        return _by_projects(records)
     jobs = [
         name.removesuffix(METADATA)
         for name, about in first.items()
@@ -49,28 +50,60 @@ def _chosen(record: Record) -> Record:
     return {**record, "accept": [names.get(str(one), str(one)) for one in chosen]}
 
 
-def _of_projects(record: Record) -> Record:
-    """Return Labelbox's data row with who chose what in its projects."""
-    projects = record.get("projects")
-    about = list(projects.values()) if isinstance(projects, Mapping) else []
-    answers = [
-        {"created_by": _within(label, "label_details", "created_by"), "labels": _ticked(label)}
-        for project in about
-        for label in _listed(project, "labels")
+def _by_projects(records: Sequence[Record]) -> Sequence[Record]:
+    """Return Labelbox's data rows with who chose what in their projects, a column per question."""
+    each = []
+    for record in records:
+        projects = record.get("projects")
+        about = list(projects.values()) if isinstance(projects, Mapping) else []
+        labels = [label for project in about for label in _listed(project, "labels")]
+        people = [_within(label, "label_details", "created_by") for label in labels]
+        each.append(list(zip(people, map(_by_question, labels), strict=True)))
+    questions = _questions([chosen for answers in each for _, chosen in answers])
+    return [
+        {key: value for key, value in record.items() if key != "projects"}
+        | {
+            f"annotations.{question}": [
+                {"created_by": who, "labels": chosen.get(question, [])} for who, chosen in answers
+            ]
+            for question in questions
+        }
+        for record, answers in zip(records, each, strict=True)
     ]
-    rest = {key: value for key, value in record.items() if key != "projects"}
-    return {**rest, "annotations": answers}
 
 
-def _ticked(label: Any) -> list[str]:
-    """Return the names that were chosen in a label of Labelbox, and of what was marked."""
+def _by_questions(records: Sequence[Record]) -> Sequence[Record]:
+    """Return Labelbox's older rows with a column per question."""
+    each = [_by_question(record.get("Label")) for record in records]
+    questions = _questions(each)
+    return [
+        {key: value for key, value in record.items() if key != "Label"}
+        | {question: chosen.get(question) for question in questions}
+        for record, chosen in zip(records, each, strict=True)
+    ]
+
+
+def _questions(each: Sequence[Mapping[str, list[str]]]) -> list[str]:
+    """Return what was asked, first what has several answers."""
+    several = {name for chosen in each for name, found in chosen.items() if len(found) > 1}
+    every = dict.fromkeys(name for chosen in each for name in chosen)
+    return sorted(every or [MARKED], key=lambda name: name not in several)
+
+
+def _by_question(label: Any) -> dict[str, list[str]]:
+    """Return the names that were chosen at each question of Labelbox, and what was marked."""
     about = _within(label, "annotations") or label
-    found = [_named(one) for one in _listed(about, "objects")]
+    found: dict[str, list[Any]] = {}
+    for one in _listed(about, "objects"):
+        found.setdefault(MARKED, []).append(_named(one))
     for question in _listed(about, "classifications"):
         answers = [*_listed(question, "checklist_answers"), *_listed(question, "answers")]
         answers += [_within(question, "radio_answer"), _within(question, "answer")]
-        found += [_named(answer) for answer in answers]
-    return [str(name) for name in found if name is not None]
+        asked = str(_within(question, "title") or _named(question))
+        found.setdefault(asked, []).extend(_named(answer) for answer in answers)
+    return {
+        asked: [str(name) for name in names if name is not None] for asked, names in found.items()
+    }
 
 
 def _named(answer: Any) -> Any:
