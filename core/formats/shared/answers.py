@@ -6,7 +6,6 @@ holds them belongs to `people`; rows of a table that are one item belong to `fol
 
 import ast
 import json
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.data.votes import Votes
+from core.formats.shared.answer_texts import counts_in, parts_of, who_said
 from core.formats.shared.cells import MAX_LIST_TEXT, parse_flag, parse_names, plain_key
 from core.formats.shared.findings import Findings
 from core.formats.shared.label_sets import LabelSets
@@ -38,10 +38,8 @@ DEPTH = 5  # objects within objects that are looked through for a label
 MAX_SEATS = 1000  # of a count of answers: beyond, they are a histogram and not people
 MAX_SOURCES = 2**16  # of `Votes`
 SEAT = "answer {}"
-PAIR = re.compile(r"\s*(?P<who>[^\W\d][^:=]{0,40}?)\s*(:|=)\s*(?P<said>[^:=]{1,80}?)\s*")
-COUNTED = re.compile(
-    r"(?P<label>[^\d\W].*?)\s*([(\[]\s*(?P<one>\d{1,4})\s*[)\]]|[:=]\s*(?P<other>\d{1,4}))"
-)
+SCORED = "scores"  # who gave labels their scores
+PROBABLE = 0.5  # a probability from here on is a yes
 
 
 class NameReader:
@@ -216,8 +214,10 @@ def answers_of(
         yield from _objects(one_by_one(cell), names)
     elif kind == "parallel":
         yield from _parallel(cell, sources, names)
-    elif kind == "lists" and isinstance(cell, list):
-        for k, said in enumerate(cell):
+    elif kind == "scored":
+        yield (SCORED, *_scored(cell, sources))
+    elif kind == "lists" and isinstance(cell, list | str):
+        for k, said in enumerate(cell.split(names.delimiter) if isinstance(cell, str) else cell):
             if names.says_something(said):
                 yield (SEAT.format(k + 1), *_said(said, names))
     else:
@@ -300,6 +300,15 @@ def _objects(
         yield (SEAT.format(k + 1) if who is None else str(who), *_said(label, names))
 
 
+def _scored(labels: Any, scores: Any) -> tuple[list[str], list[str]]:
+    """Return the labels with a score from 0.5 on, and the others."""
+    said, found = parts_of(labels), parts_of(loaded(scores))
+    if len(said) != len(found):
+        raise ValueError(f"{len(said)} labels with {len(found)} scores")
+    yes = [str(one) for one, score in zip(said, found, strict=True) if float(score) >= PROBABLE]
+    return yes, [str(one) for one in said if str(one) not in yes]
+
+
 def _parallel(
     cell: Any, sources: Any, names: NameReader
 ) -> Iterator[tuple[str, list[str], list[str] | None]]:
@@ -309,37 +318,6 @@ def _parallel(
     for source, one in zip(who, said, strict=True):
         if names.says_something(one):
             yield (str(source), *_said(one, names))
-
-
-def parts_of(cell: Any) -> list[Any]:
-    """Return the elements of a list, or of text with commas, semicolons or bars between them."""
-    if isinstance(cell, list):
-        return cell
-    if cell is None or cell != cell or str(cell).strip() == "":
-        return []
-    text = str(cell)
-    between = next((one for one in ("|", ";", ",") if one in text), None)
-    return [part.strip() for part in text.split(between)] if between else [text.strip()]
-
-
-def who_said(text: str) -> dict[str, str]:
-    """Return who said what in `anna: joy; bob: fear`; ValueError where a text is no such pairs."""
-    for between in ("\n", ";", "|", ","):
-        parts = [PAIR.fullmatch(part) for part in text.split(between) if part.strip()]
-        if None not in parts:
-            return {part["who"]: part["said"] for part in parts if part is not None}
-    raise ValueError("not who said what")
-
-
-def counts_in(text: str, delimiter: str | None) -> dict[str, int]:
-    """Return how many said each label in `anger (2), joy`: one where it does not say."""
-    parts = [part.strip() for part in (text.split(delimiter) if delimiter else [text])]
-    counts: dict[str, int] = {}
-    for part in filter(None, parts):
-        match = COUNTED.fullmatch(part)
-        label, n = (part, 1) if match is None else (match["label"], match["one"] or match["other"])
-        counts[label] = counts.get(label, 0) + int(n)
-    return counts
 
 
 def _counted(

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from core.data.dataset import CandidateDataset
 from core.errors import ExportError
 from core.formats.shared import tables
-from core.formats.shared.folding import cells_of, instances_of, items_and_labels
 from core.formats.shared.mapping import ColumnMapping, Resolution
 from core.formats.shared.original import Original
+from core.formats.shared.row_names import cells_of, instances_of, items_and_labels
 from core.formats.shared.tables import CHUNK_CELLS, Column, Rows
 
 DECIMAL = r"\A-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d{1,2})?\z"

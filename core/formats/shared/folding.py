@@ -4,7 +4,6 @@ Owns what is one instance. A table is folded once it is whole: instances are in 
 they are met first, and have the first row's cells.
 """
 
-from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,23 +14,21 @@ import pyarrow.compute as pc
 
 from core.formats.shared.answers import (
     MAX_SEATS,
+    PROBABLE,
     SEAT,
     Answers,
     NameReader,
     answers_of,
 )
-from core.formats.shared.blocks import BLOCK_ROWS
 from core.formats.shared.cells import UNSURE, parse_flag, parse_marks
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.mapping import NESTED, SAID_PREFIXES, ColumnMapping, plain_names
+from core.formats.shared.mapping import SAID_PREFIXES, ColumnMapping, plain_names
+from core.formats.shared.row_names import cells_of, instances_of, items_and_labels, people_labels
 
-PROBABLE = 0.5  # a probability from here on is a yes
-SEPARATORS = " _.-:/|"
 NOT_ASKED, UNREADABLE = -1, -2
 UNCERTAIN = ("-1", "-1.0", *UNSURE)
 FOLDED_STYLES = ("count", "share", "percent", "votes", "uncertain")
 SEATS = 10  # of people whose share said yes
-ONE_LABEL = "yes"  # what people say whose columns name no label
 
 
 class Folded:
@@ -60,51 +57,6 @@ def repeats_items(mapping: ColumnMapping) -> bool:
 def fold(table: pa.Table, mapping: ColumnMapping, findings: Findings) -> Folded:
     """Return the table by instance."""
     return _Folding(table, mapping, findings).folded()
-
-
-def people_labels(mapping: ColumnMapping) -> tuple[str, ...]:
-    """Return the label of each column of a table with a column per person and label."""
-    pairs = zip(mapping.labels, mapping.sources, strict=True)
-    return tuple(
-        _without(source, NESTED.sub("", column)).strip(SEPARATORS) or ONE_LABEL
-        for column, source in pairs
-    )
-
-
-def _without(source: str, column: str) -> str:
-    """Return a column's name without its source, at the end if it is there."""
-    return column.removesuffix(source) if column.endswith(source) else column.replace(source, "", 1)
-
-
-def instances_of(keys: Any) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """Return the instance of every row, and the row in which each instance is met first."""
-    seen: dict[str, int] = {}
-    first = array("q")
-    rows = array("q")
-    for i, key in enumerate(keys):
-        row = seen.setdefault(str(key), len(seen))
-        if row == len(first):
-            first.append(i)
-        rows.append(row)
-    return np.frombuffer(rows, np.int64) if rows else np.zeros(0, np.int64), first.tolist()
-
-
-def items_and_labels(table: pa.Table, mapping: ColumnMapping) -> tuple[list[Any], list[Any]]:
-    """Return the item and the label of every row of a long table."""
-    keys, mark = list(cells_of(table.column(mapping.id))), mapping.label_after
-    if mark is None:
-        return keys, list(cells_of(table.column(mapping.labels[0])))
-    parts = [("" if key is None else str(key)).rpartition(mark) for key in keys]
-    return [item or label for item, _, label in parts], [
-        label if item else None for item, _, label in parts
-    ]
-
-
-def cells_of(column: pa.ChunkedArray) -> Iterator[Any]:
-    """Give a column's cells as Python objects, few at a time."""
-    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
-        for start in range(0, len(chunk), BLOCK_ROWS):
-            yield from chunk.slice(start, BLOCK_ROWS).to_pylist()
 
 
 class _Folding:

@@ -32,6 +32,7 @@ from core.formats.shared.guessing_long import (
 from core.formats.shared.guessing_numbers import (
     families_of_numbers,
     graded_labels,
+    graded_style,
     last_graded_labels,
     people_of_one_label,
     probabilities_of_one,
@@ -44,6 +45,7 @@ from core.formats.shared.guessing_sets import (
     named_set,
     names_that_repeat,
     names_with_commas,
+    only_column,
     other_named_set,
     set_like_text,
     unnamed_set,
@@ -59,6 +61,7 @@ from core.formats.shared.profiles import (
     Roles,
     delimiter_of,
 )
+from core.formats.shared.set_columns import note_sets_beside_flags
 
 WEAK_ID_NAMES = (
     *("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row", "fname"),
@@ -137,10 +140,10 @@ def _find_labels(roles: Roles) -> None:
         graded_labels,
         unnamed_set,
         names_that_repeat,
+        only_column,
     )
-    for found in finders:
-        if found(roles):
-            break
+    if any(found(roles) for found in finders):
+        note_sets_beside_flags(roles)
 
 
 def _describe_labels(roles: Roles) -> None:
@@ -150,14 +153,16 @@ def _describe_labels(roles: Roles) -> None:
         roles.set("layout", "delimited")  # then `find_people` named their sources
     roles.set("layout", "delimited" if _is_set(roles, columns) else "one_hot")
     if roles.fields["layout"] == "one_hot":
-        roles.set("label_style", style_of(columns))
+        roles.set("label_style", graded_style(roles, columns) or style_of(columns))
     elif columns and roles.open("delimiter"):
         roles.set("delimiter", *delimiter_of(columns[0]))
 
 
 def _is_set(roles: Roles, columns: list[Profile]) -> bool:
-    """Whether labels are one column of names or class numbers."""
-    if len(columns) != 1 or columns[0].kind in ("binary", "empty"):
+    """Whether labels are names or class numbers; of several columns of numbers they are not."""
+    if not columns or any(one.kind in ("binary", "empty") for one in columns):
         return False
+    if all(one.kind not in ("number", "binary") for one in columns):
+        return not all(one.holds_marks for one in columns)
     is_classes = columns[0].holds_class_numbers and not columns[0].is_uncertain
-    return columns[0].kind != "number" or (is_classes and roles.open("label_style"))
+    return len(columns) == 1 and is_classes and roles.open("label_style")

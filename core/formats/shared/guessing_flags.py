@@ -20,6 +20,7 @@ TICKS = ("x", "y", "yes", "on", "true", "checked", "selected", "ticked", "✓", 
 CHECKED = {"checked", "selected"}
 BOXES = CHECKED | {"unchecked", "unselected", "not selected"}
 IN_BETWEEN = "the only columns of 0/1 beside each other"  # how reasons begin that are asked about
+BY_PLACE = "by their place, the"  # how reasons begin of columns that stand first or last
 ABOUT_LABELS = re.compile(
     r"label_(ids?|names?|values?|final|gold|majority|source|type|confidence|count|text|index)"
 )
@@ -194,7 +195,7 @@ def trailing_flags(roles: Roles) -> bool:
         if run and not all(map(roles.is_constant, run)):
             columns = tuple(one.name for one in roles.free.values() if one.name in run)
             which = "column holds" if len(columns) == 1 else f"{len(columns)} columns hold"
-            reason = f"the {place} {which} only 0/1, -1/1 or true/false"
+            reason = f"{BY_PLACE} {place} {which} only 0/1, -1/1 or true/false"
             style = style_of([roles.profiles[name] for name in columns])
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True

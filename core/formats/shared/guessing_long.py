@@ -21,6 +21,8 @@ PLACE = re.compile(
 TRIPLES = "no header; no item and person come twice, which are taken"
 UNNAMED = re.compile(r"column\d+")
 MAX_LABELS = 50
+MAX_MARKS = 4
+LONGER = "labels may be shorter"  # how reasons begin that are asked about
 MARKS = ("_", "-", "/", ":", "|", "#", ".")  # between item and label in one name
 LONG_NAMES = (
     *("label", "labels", "labelname", "label_name", "label_id", "tag", "class", "class_name"),
@@ -46,6 +48,8 @@ def find_triples(roles: Roles) -> None:
     whole = all(one.kind == "text" or all(type(v) is int for v in one.values) for one in columns)
     few = 2 <= n_labels <= min(MAX_LABELS, n / 4, max(n_first, n_second) / 2)
     pairs = len(set(zip(*cells[:2], strict=True)))
+    if label.kind == "binary" and pairs == n >= NEARLY_ALL * n_first * n_second:
+        return  # every item has each of the others: labels, for seldom is everybody asked
     if not (plain and whole and few and max(n_first, n_second) < n) or pairs < NEARLY_ALL * n:
         return
     item, person = two if n_first >= n_second else two[::-1]
@@ -62,35 +66,44 @@ def find_triples(roles: Roles) -> None:
 
 
 def find_composite_ids(roles: Roles) -> None:
-    """Two columns: `ID_7f_epidural` names item and label, the other holds its value."""
+    """Two columns: `ID_7f_epidural` names item and label, the other holds its value.
+
+    Or it is filled where there is the label. Where `left` and `a_left` may both be labels, the
+    longer ones are taken; `questions` asks.
+    """
     if not all(map(roles.open, ("id", "labels", "layout"))) or "row" in roles.fields:
         return
     columns = [one for one in roles.free.values() if not one.is_outcome]
     if len(columns) != 2 or columns[0].kind != "text" or not columns[0].has_no_spaces:
         return
     key, value = columns
-    if not (value.kind == "binary" or value.is_probability):
+    is_filled = value.kind == "text" and "" in roles.cells(value.name)
+    if not (value.kind == "binary" or value.is_probability or is_filled):
         return
     for mark in MARKS:
-        parts = [str(cell).rpartition(mark) for cell in key.values]
-        items, labels = {part[0] for part in parts}, {part[2] for part in parts}
-        are_names = "" not in items and not any(name[:1].isdecimal() for name in labels)
-        is_grid = (
-            NEARLY_ALL * len(items) * len(labels) <= len(set(parts)) >= NEARLY_ALL * len(parts)
-        )
-        if (
-            are_names
-            and is_grid
-            and "" not in labels
-            and 2 <= len(labels) <= MAX_LABELS
-            and len(items) > 1
-        ):
-            why = f"{key.name!r} names an item and, behind {mark!r}, one of {len(labels)} labels"
+        found = [labels for n in range(1, MAX_MARKS) if (labels := _labels_behind(key, mark, n))]
+        if found:
+            why = f"{key.name!r} names an item and, behind {mark!r}, one of {len(found[-1])} labels"
+            why = why if len(found) == 1 else f"{LONGER}: {why}"
             roles.take("id", [key.name], why)
-            style = {"label_style": "probability"} if value.is_probability else {}
-            about = {"layout": "long", "label_after": mark, **style}
-            roles.take("labels", [value.name], f"{value.name!r} tells of each label", **about)
+            style = "probability" if value.is_probability else "tick" if is_filled else "0/1"
+            about = {"layout": "long", "label_after": mark, "label_style": style}
+            names = {"label_names": tuple(sorted(found[-1]))} if len(found) > 1 else {}
+            roles.take("labels", [value.name], f"{value.name!r} tells of each", **about, **names)
             return
+
+
+def _labels_behind(key: Profile, mark: str, n: int) -> set[str]:
+    """Return what stands behind the last few marks, if it is a label of every item."""
+    parts = [str(cell).rsplit(mark, n) for cell in key.values]
+    if not all(len(part) == n + 1 and all(part) for part in parts):
+        return set()
+    pairs = {(item, mark.join(rest)) for item, *rest in parts}
+    items, labels = {item for item, _ in pairs}, {label for _, label in pairs}
+    are_names = not any(label[:1].isdecimal() for label in labels)
+    is_grid = NEARLY_ALL * len(items) * len(labels) <= len(pairs) >= NEARLY_ALL * len(parts)
+    few = 2 <= len(labels) <= MAX_LABELS and len(items) > 1
+    return labels if are_names and is_grid and few else set()
 
 
 def marked_regions(roles: Roles) -> bool:

@@ -30,7 +30,7 @@ AGREE = 0.2  # mean correlation of people who look for the same
 NEARLY_ALL = 0.95
 HUNDRED = 100
 SOFT = "soft"  # soft_label.joy is derived elsewhere, and a label where there is no other
-GRADED = "numbers beside a text"  # how reasons begin that are asked about
+GRADED = "numbers of each item"  # how reasons begin that are asked about
 FAMILY = "columns of numbers that end in"  # how reasons begin that are asked about
 ALIKE_FLAGS = "columns that differ by a number only"
 
@@ -116,7 +116,7 @@ def families_of_numbers(roles: Roles) -> bool:
 
     The first shares are taken, else the first counts, and that is asked about.
     """
-    given = _from_zero(roles)
+    given = _from_zero(roles, at_least=True)
     ends = best_grid(list(given), 1)
     families: dict[str, list[str]] = {}
     for name, end in ends.items():
@@ -142,18 +142,20 @@ def _are_all_whole(given: dict[str, Numbers], names: Sequence[str]) -> bool:
 
 def graded_labels(roles: Roles) -> bool:
     """Beside a text or picture: shares of people, how many of them, or ratings up to 100."""
-    return _take_graded(roles, _from_zero(roles))
+    given = _from_zero(roles, at_least=True)
+    return _take_graded(roles, given if _are_all(roles, given) else _from_zero(roles))
 
 
-def _from_zero(roles: Roles) -> dict[str, Numbers]:
-    """Return the columns of numbers from 0 up that may be labels."""
+def _from_zero(roles: Roles, *, at_least: bool = False) -> dict[str, Numbers]:
+    """Return the columns of numbers from 0 up that may be labels; also those that are never 0."""
     if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "one_hot"):
         return {}
     free = [one for one in roles.free.values() if one.kind in ("number", "binary")]
     free = [one for one in free if not (one.is_outcome or one.is_truth)]
     free = [one for one in free if not one.is_never_feature or one.key.startswith(SOFT)]
     given = {one.name: _column(roles, one) for one in free if _is_number(roles, one)}
-    return {name: one for name, one in given.items() if np.nanmin(one, initial=1) == 0}
+    least = {name: np.nanmin(one, initial=1) for name, one in given.items()}
+    return {k: one for k, one in given.items() if least[k] == 0 or (at_least and least[k] > 0)}
 
 
 def _take_graded(roles: Roles, given: dict[str, Numbers]) -> bool:
@@ -161,17 +163,46 @@ def _take_graded(roles: Roles, given: dict[str, Numbers]) -> bool:
     shares = [name for name in given if _most(given, [name]) <= 1]
     if len(shares) > 1 and _add_up_to_one(given, shares):
         return _take(roles, shares, "share", "shares of each label, which add up to one")
-    if len(given) < 2 or not any(one.is_wordy or one.is_picture for one in roles.free.values()):
+    if len(given) < 2 or not (_shows_items(roles) or _are_all(roles, given)):
         return False  # numbers alone may be anything
-    names, most = list(given), int(_most(given, list(given)))
-    are_whole = all(map(_are_whole, given.values()))
-    if most <= 1 and not are_whole:
-        return _take(roles, names, "share", f"{GRADED} from 0 to 1: shares of people")
-    if 1 < most <= MAX_RATED and are_whole:
-        return _take(roles, names, "votes", f"{GRADED} from 0 to {most}: how many of {most} people")
-    if most > HUNDRED / 2:
-        return _take(roles, names, "percent", f"{GRADED} from 0 to 100: ratings of each label")
-    return False
+    most = int(_most(given, list(given)))
+    described = {
+        "share": f"{GRADED} from 0 to 1: shares of people",
+        "votes": f"{GRADED} from 0 to {most}: how many of {most} people",
+        "percent": f"{GRADED} from 0 to 100: ratings of each label",
+    }
+    style = _style(given)
+    return style is not None and _take(roles, list(given), style, described[style])
+
+
+def _style(given: dict[str, Numbers]) -> str | None:
+    most, are_whole = _most(given, list(given)), all(map(_are_whole, given.values()))
+    if most <= 1:
+        return None if are_whole else "share"
+    if most <= MAX_RATED and are_whole:
+        return "votes"
+    return "percent" if HUNDRED / 2 < most <= HUNDRED else None
+
+
+def graded_style(roles: Roles, columns: Sequence[Profile]) -> str | None:
+    """Return how columns that somebody calls labels grade them; none if they hold 0/1."""
+    given = {one.name: _column(roles, one) for one in columns if _is_number(roles, one)}
+    if len(given) < len(columns) or not all(
+        np.nanmin(one, initial=0) >= 0 for one in given.values()
+    ):
+        return None
+    return _style(given)
+
+
+def _shows_items(roles: Roles) -> bool:
+    return any(one.is_wordy or one.is_picture for one in roles.free.values())
+
+
+def _are_all(roles: Roles, given: dict[str, Numbers]) -> bool:
+    """Whether there is nothing else but what names rows, or says the same in all."""
+    rest = [one for one in roles.free.values() if one.name not in given and one.kind != "empty"]
+    told = [one for one in rest if not (one.is_never_feature or roles.is_constant(one.name))]
+    return len(given) >= MIN_PEOPLE and not told and all(len(one) > 1 for one in given.values())
 
 
 def _take(roles: Roles, names: Sequence[str], style: str, why: str) -> bool:

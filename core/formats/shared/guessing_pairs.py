@@ -20,7 +20,7 @@ MAX_LABELS = 200
 MAX_BESIDE = 3  # numbers that a row of one label holds
 KEY = re.compile(r".*[ _.]?(id|key)")
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
-CODE = re.compile(r"(.*[ _.-])?(codes?|labels?|class|category|tag|term|concept)")
+CODE = re.compile(r"(.*[ _.-])?(codes?|labels?|class|category|tag|term|concept)([ _.-]?id)?")
 
 
 def labels_by_content(roles: Roles) -> bool:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from core.formats.shared.cells import parse_names
 from core.formats.shared.companions import LISTS, MAX_LIST, NAMES, describes
-from core.formats.shared.folding import cells_of
 from core.formats.shared.mapping import ColumnMapping
+from core.formats.shared.row_names import cells_of
 
 MAX_FILES = 200
 MAX_NAME = 200

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from core.data.dataset import Features
 from core.formats.shared.cells import parse_number, parse_numbers, parse_word
 from core.formats.shared.findings import Findings
-from core.formats.shared.folding import cells_of
 from core.formats.shared.limits import check_shape, check_size
+from core.formats.shared.row_names import cells_of
 
 MAX_BAD_LISTS = 1_000
 

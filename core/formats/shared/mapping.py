@@ -66,11 +66,13 @@ class ColumnMapping(BaseModel):
         description="With a column per person: for each column in `labels` the one whose cells "
         "name that person, where the person is not the same in every row.",
     )
-    answers: Literal["by_source", "by_label", "lists", "objects", "counts", "parallel"] | None = Field(
+    answers: (
+        Literal["by_source", "by_label", "lists", "objects", "counts", "parallel", "scored"] | None
+    ) = Field(
         None,
         description="How a cell holds all answers: {source: labels}, {label: sources}, a list per "
-        "source, objects with a label and perhaps a source, {label: how many}, or a list beside "
-        "that in `source`.",
+        "source, objects with a label and perhaps a source, {label: how many}, a list beside that "
+        "in `source`, or labels beside their scores in `source`.",
     )
     no_label: tuple[str, ...] = Field(
         NO_LABEL, description="Words that stand for no label, in any case of letters."

@@ -6,17 +6,14 @@ from itertools import islice
 from math import inf
 from typing import Any
 
+from core.formats.shared.answer_texts import COUNTED, counts_in, parts_of, who_said
 from core.formats.shared.answers import (
-    COUNTED,
     LABEL_KEYS,
     SOURCE_KEYS,
-    counts_in,
     key_among,
     label_in,
     loaded,
     one_by_one,
-    parts_of,
-    who_said,
 )
 from core.formats.shared.cells import parse_names
 from core.formats.shared.mapping import LABEL_PREFIXES
@@ -79,38 +76,48 @@ def find_answers(roles: Roles) -> None:
     flags = [one for one in roles.free.values() if one.kind != "other"]
     has_set = has_set or any(one.name.startswith(LABEL_PREFIXES[:2]) for one in flags)
     has_set = has_set or any(_is_set(roles.named([name])) for name in ("labels", "label"))
-    rest = [one for one in roles.free.values() if one.kind in ("other", "text") and not has_set]
-    known = list(dict.fromkeys([*(one for one in named if one is not None), *rest]))
+    kinds = ("other", "text", "names")  # lists of names last: they may be anything
+    rest = [one for one in roles.free.values() if one.kind in kinds and not has_set]
+    rest.sort(key=lambda one: one.kind == "names")
+    known = dict.fromkeys([*(one for one in named if one is not None), *rest])
     for one in known:
-        if one.is_outcome or one.is_truth:
-            continue
-        beside = _beside(roles, one)
-        shape = "parallel" if beside is not None else _shape(one, one.last_key in ANSWER_NAMES)
-        stated = roles.fields.get("answers")
-        shape = stated if {stated, shape} <= set(BY) else shape
-        if shape is None or stated not in (None, shape):
+        shape, beside = _told(roles, one)
+        if shape is None:
             continue
         _ask_which_way(roles, one, shape)
-        about = {"layout": "answers", "answers": shape}
+        others = [other for other in known if other not in (one, beside)]
+        rivals = [other for other in others if _is_like(roles, other, shape, beside)]
         why = f"{one.name!r} holds {_DESCRIBED[shape]}"
-        if beside is None:
-            rivals = [other.name for other in known if other is not one and _is_like(other, shape)]
-            why += RIVALS * bool(rivals) + ", ".join(map(repr, rivals))
-        roles.take("labels", [one.name], why, **about)
+        why += RIVALS * bool(rivals) + ", ".join(repr(other.name) for other in rivals)
+        roles.take("labels", [one.name], why, layout="answers", answers=shape)
         roles.set("delimiter", _inner_delimiter(one, shape))
         if shape == "lists" and _are_class_numbers(one):
             roles.set("not_asked", ("-1",), "-1 among class numbers says nothing")
         if beside is not None:
-            roles.set("source", beside.name, f"{beside.name!r} names the source of each answer")
+            what = "has the score of each label" if shape == "scored" else "names who answered"
+            roles.set("source", beside.name, f"{beside.name!r} {what}")
             roles.free.pop(beside.name, None)
         return
 
 
-def _is_like(one: Profile, shape: str) -> bool:
+def _told(roles: Roles, one: Profile) -> tuple[str | None, Profile | None]:
+    """Return how a column tells the answers of all, if it does, and the column it needs for it."""
+    if one.is_outcome or one.is_truth:
+        return None, None
+    shape, beside = "parallel", _beside(roles, one)
+    if beside is None and (beside := _scores_beside(roles, one)) is not None:
+        shape = "scored"
+    found = shape if beside is not None else _shape(one, one.last_key in ANSWER_NAMES)
+    stated = roles.fields.get("answers")
+    found = stated if {stated, found} <= set(BY) else found
+    return (found, beside) if stated in (None, found) else (None, None)
+
+
+def _is_like(roles: Roles, one: Profile, shape: str, beside: Profile | None) -> bool:
     """Whether a column holds answers of people who are named, as another does."""
-    if one.is_outcome or one.is_truth or shape not in (*BY, "objects"):
+    if shape not in (*BY, "objects", "parallel") or roles.is_constant(one.name):
         return False
-    return _shape(one, one.last_key in ANSWER_NAMES) == shape
+    return _told(roles, one) == (shape, beside)
 
 
 def _ask_which_way(roles: Roles, one: Profile, shape: str) -> None:
@@ -119,7 +126,7 @@ def _ask_which_way(roles: Roles, one: Profile, shape: str) -> None:
     if shape in BY and all(isinstance(cell, dict) for cell in cells):
         values = [value for cell in cells for value in cell.values() if value is not None]
         if _are_lists_of_names(values) and not _turn_of(cells)[1]:
-            roles.set("answers", shape, f"{EITHER_WAY}: {_DESCRIBED[shape]}")
+            roles.set("answers", shape, f"{EITHER_WAY}: {shape}")
 
 
 def _is_set(one: Profile | None) -> bool:
@@ -137,6 +144,7 @@ _DESCRIBED = {
     "objects": "a list of answers, each with its label",
     "counts": "how many chose each label",
     "parallel": "one answer per source of a list beside it",
+    "scored": "labels, each with a score in a list beside it",
 }
 
 
@@ -148,8 +156,15 @@ def _shape(one: Profile, is_named: bool) -> str | None:
     if all(isinstance(cell, dict) for cell in cells):
         return _object_shape(cells, is_named)
     if all(isinstance(cell, str) for cell in cells):
-        counts = _count_in_texts(one, cells)
-        return "counts" if counts else "by_source" if _say_who_said(cells) else None
+        if _count_in_texts(one, cells):
+            return "counts"
+        if _say_who_said(cells):
+            return "by_source"
+        delimiter = delimiter_of(one)[0]
+        is_list = delimiter not in (None, " ", ",") and _are_of_people(
+            [[part.strip() for part in cell.split(delimiter)] for cell in cells]
+        )
+        return "lists" if is_list else None
     if not all(isinstance(cell, list) for cell in cells) or not any(cells):
         return None
     parts = [part for cell in cells for part in cell if part is not None]
@@ -162,14 +177,22 @@ def _shape(one: Profile, is_named: bool) -> str | None:
     if parts and all(isinstance(part, list) for part in parts):
         flat = [name for part in parts for name in part]
         is_plain = {type(name) for name in flat} in (set(), {str}, {int})  # no [0, 3, "sea"]
+        is_plain = is_plain and not Profile("", "text", flat).is_wordy
         return "lists" if is_plain and (is_named or _agree(cells)) else None
     if is_named and (_are_class_numbers(one) or _are_votes(one, cells)):
         return "lists"
     if parts and all(isinstance(part, str | int) for part in parts) and one.kind != "numbers":
-        again = sum(len(set(cell)) < len(cell) for cell in cells)
-        vocabulary = len(set(parts)) <= max(10, len(parts) / 3)
-        return "lists" if is_named and vocabulary and again >= MIN_REPEATED * len(cells) else None
+        return "lists" if _are_of_people(cells, is_named=is_named) else None
     return None
+
+
+def _are_of_people(cells: Sequence[Sequence[Any]], *, is_named: bool = False) -> bool:
+    """Whether lists name a label twice now and then, as people do who agree; else of one length."""
+    parts = [part for cell in cells for part in cell]
+    again = sum(len(set(cell)) < len(cell) for cell in cells)
+    few = len(set(parts)) <= max(10, len(parts) / 3)
+    is_even = is_named or len({len(cell) for cell in cells}) == 1
+    return few and is_even and again >= MIN_REPEATED * len(cells)
 
 
 def _count_in_texts(one: Profile, cells: Sequence[str]) -> bool:
@@ -325,10 +348,33 @@ def _beside(roles: Roles, one: Profile) -> Profile | None:
     return None
 
 
+def _scores_beside(roles: Roles, one: Profile) -> Profile | None:
+    """Return the column with a number from 0 to 1 for every label of this one's lists."""
+    if one.kind not in ("names", "text"):
+        return None
+    labels = [loaded(cell) for cell in roles.cells(one.name)[:MAX_SAMPLE]]
+    if not all(isinstance(cell, list) and len(set(map(str, cell))) == len(cell) for cell in labels):
+        return None
+    others = [other for other in roles.free.values() if other.kind in ("numbers", "other", "text")]
+    for other in others:
+        scores = [loaded(cell) for cell in roles.cells(other.name)[:MAX_SAMPLE]]
+        if [len(cell) if isinstance(cell, list) else -1 for cell in scores] != [*map(len, labels)]:
+            continue
+        values = [value for cell in scores for value in cell]
+        are_shares = all(isinstance(value, int | float) and 0 <= value <= 1 for value in values)
+        if are_shares and any(value % 1 for value in values) and max(map(len, labels)) > 1:
+            return other
+    return None
+
+
 def _inner_delimiter(one: Profile, shape: str) -> str | None:
     """Return what stands between the labels of one answer, where they are text."""
     texts = []
-    if shape == "counts" and one.kind == "text" and isinstance(loaded(one.values[0]), str):
+    if (
+        shape in ("counts", "lists")
+        and one.kind == "text"
+        and isinstance(loaded(one.values[0]), str)
+    ):
         return delimiter_of(one)[0]
     for value in islice(one.values, MAX_SAMPLE):
         cell = loaded(value)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from core.formats.shared.cells import parse_names
+from core.formats.shared.mapping import NO_LABEL
 from core.formats.shared.people_grids import are_words_alone, best_grid, grid
 from core.formats.shared.people_names import NUMBERED_PERSON, PERSON, WHO, WORDS
 from core.formats.shared.profiles import DERIVED, RIVALS, Profile, Roles, delimiter_of
@@ -24,6 +25,7 @@ ALIKE = "columns that share a few names"
 
 OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
 UNNAMED = re.compile(r"column\d+")  # of a table without a header
+MIN_ROWS = 20  # in which people would agree now and then
 MAX_SAMPLE = 200
 
 
@@ -118,6 +120,8 @@ def _take_sets(roles: Roles, owners: dict[str, str], why: str) -> bool:
         roles.take("labels", names, about, layout="delimited")
         roles.set("delimiter", delimiter, reason)
         return True
+    if _are_places(roles, names) and len(columns[0].values) >= MIN_ROWS:
+        return False  # model_a and model_b, which meet each other
     sources = tuple(owners[name] for name in names)
     take_columns(roles, names, sources, why, "delimited")
     roles.set("delimiter", delimiter, reason)
@@ -208,10 +212,7 @@ def share_names(columns: Sequence[Profile], delimiter: str | None) -> bool:
     known = Counter(name for names in each for name in names)
     if not all(each) or len(known) > max(10, n_cells / 3) or max(map(len, known)) > 60:
         return False
-    most = max(each, key=len)
-    return all(
-        len(names & (most | _others(each, i))) >= 0.3 * len(names) for i, names in enumerate(each)
-    )
+    return all(len(names & _others(each, i)) >= 0.3 * len(names) for i, names in enumerate(each))
 
 
 def _others(each: Sequence[set[str]], i: int) -> set[str]:
@@ -222,7 +223,9 @@ def _names_in(one: Profile, delimiter: str | None) -> set[str]:
     found: set[str] = set()
     for value in one.values[:MAX_SAMPLE]:
         try:
-            found.update(parse_names(value, delimiter))
+            found.update(
+                name for name in parse_names(value, delimiter) if name.casefold() not in NO_LABEL
+            )
         except ValueError:
             return set()
     return found

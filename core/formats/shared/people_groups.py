@@ -1,4 +1,4 @@
-"""Groups of columns, one per answer, each with who gave it: worker_1, label_1, worker_2, label_2."""
+"""Groups of columns, each an answer and who gave it: worker_1, label_1, worker_2, label_2."""
 
 import re
 from collections import defaultdict
@@ -38,7 +38,9 @@ def find_groups(roles: Roles) -> bool:
     return False
 
 
-def _named_groups(free: Sequence[Profile], cut: re.Pattern[str]) -> tuple[Groups, dict[str, Profile]]:
+def _named_groups(
+    free: Sequence[Profile], cut: re.Pattern[str]
+) -> tuple[Groups, dict[str, Profile]]:
     """Return the columns of every place, and at each place the one that is called a rater."""
     groups: Groups = defaultdict(dict)
     for one in free:

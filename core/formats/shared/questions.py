@@ -1,12 +1,12 @@
 """What a person is asked about the rows of a table: findings that begin with `what is one row?`."""
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from core.formats.shared.findings import Findings
 from core.formats.shared.folding import is_folded
 from core.formats.shared.guessing_flags import IN_BETWEEN
-from core.formats.shared.guessing_long import TRIPLES
+from core.formats.shared.guessing_long import LONGER, TRIPLES
 from core.formats.shared.guessing_numbers import ALIKE_FLAGS, FAMILY, GRADED, NUMBERED
 from core.formats.shared.guessing_pairs import PAIRS
 from core.formats.shared.guessing_sets import REPEATS
@@ -15,7 +15,7 @@ from core.formats.shared.people import rater_named_in
 from core.formats.shared.people_cells import EITHER_WAY
 from core.formats.shared.people_columns import ALIKE, STANCES, WORDS_ALONE
 from core.formats.shared.people_grids import ambiguous_grid
-from core.formats.shared.profiles import RIVALS, STATED
+from core.formats.shared.profiles import CAMEL_ID, RIVALS, STATED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,84 +28,108 @@ NUMBER_OF_ITEM = re.compile(
 )
 
 
+class Question(NamedTuple):
+    """What is asked where the reason of a role begins so; names are those of `_facts`."""
+
+    role: str
+    begins: str
+    rule: str
+    fix: str
+
+
+LABELS_FIX = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
+ITEM_FIX = "If each is a label of the item, say so (--row item)."
+ROW = "what is one row? "
+QUESTIONS = (
+    Question(
+        "row",
+        TRIPLES,
+        ROW + "{id!r} is taken for items, {source!r} for people",
+        "If it is the other way round, say so (--row view --source {id}); if a row is an item, "
+        "--row item.",
+    ),
+    Question("row", ALIKE_FLAGS, ROW + "{n} columns are taken for people's yes or no", ITEM_FIX),
+    Question(
+        "row",
+        ALIKE,
+        ROW + "{n} columns are taken for what people said of an item",
+        "If columns are parts of one answer, say so (--row item); if each is an item and a row is "
+        "a person, turn the table, so that items are rows.",
+    ),
+    Question(
+        "row", WORDS_ALONE, ROW + "{people} are taken for people with a column per label", ITEM_FIX
+    ),
+    Question(
+        "row",
+        STANCES,
+        "what does -1 say? It is taken for somebody who was not asked",
+        "If it is an answer as 0 and 1 are, state not_asked=[] in the mapping (--mapping).",
+    ),
+    Question(
+        "id",
+        LONGER,
+        ROW + "{id!r} is taken for an item and one of {n_names} labels",
+        "If they are shorter, name all of them as label_names in the mapping (--mapping).",
+    ),
+    Question(
+        "answers",
+        f"{EITHER_WAY}: by_source",
+        "who says what? Objects in {first!r} are taken for people with what each chose",
+        'If they are labels with who chose each, state answers="by_label" in the mapping '
+        "(--mapping).",
+    ),
+    Question(
+        "answers",
+        f"{EITHER_WAY}: by_label",
+        "who says what? Objects in {first!r} are taken for labels with who chose each",
+        'If they are people with what each chose, state answers="by_source" in the mapping '
+        "(--mapping).",
+    ),
+    Question(
+        "labels",
+        GRADED,
+        "what do the numbers say? {why} are taken for labels",
+        "If they are something else, say which columns are labels (--labels COLUMN).",
+    ),
+    Question("labels", IN_BETWEEN, "which columns are labels? {why} are taken", LABELS_FIX),
+    Question("labels", FAMILY, "which columns are labels? {why} are taken", LABELS_FIX),
+    Question("labels", REPEATS, "which column holds the labels? {first!r} is {why}", LABELS_FIX),
+)
+
+
 def ask_what_a_row_is(mapping: ColumnMapping, findings: Findings) -> None:
     """Ask where rows are taken for items and may be something else, unless somebody said so."""
-    if mapping.reasons.get("row", "").startswith(TRIPLES):
-        rule = f"what is one row? {mapping.id!r} is taken for items, {mapping.source!r} for people"
-        fix = (
-            f"If it is the other way round, say so (--row view --source {mapping.id}); if a row is "
-        )
-        findings.add(rule, fix + "an item, --row item.")
-    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE_FLAGS):
-        rule = f"what is one row? {len(mapping.labels)} columns are taken for people's yes or no"
-        fix = "If each is a label of the item, say so (--row item)."
-        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
-    elif mapping.row == "people" and mapping.reasons.get("row", "").startswith(ALIKE):
-        _ask_about_alike(mapping, findings)
-    elif mapping.row == "people" and mapping.reasons.get("row", "").startswith(WORDS_ALONE):
-        some = ", ".join(list(dict.fromkeys(mapping.sources))[:4])
-        rule = f"what is one row? {some} are taken for people, each with a column per label"
-        fix = "If every column is a label of the item, say so (--row item)."
-        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
-    if mapping.reasons.get("answers", "").startswith(EITHER_WAY):
-        _ask_which_way(mapping, findings)
-    if mapping.reasons.get("labels", "").startswith(GRADED):
-        rule = f"what do the numbers say? {mapping.reasons['labels']} are taken for labels"
-        fix = "If they are something else, say which columns are labels (--labels COLUMN)."
-        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
-    if mapping.reasons.get("labels", "").startswith((IN_BETWEEN, FAMILY)):
-        rule = f"which columns are labels? {mapping.reasons['labels']} are taken"
-        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
-        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
-    if mapping.reasons.get("labels", "").startswith(REPEATS):
-        rule = f"which column holds the labels? {mapping.labels[0]!r} is taken: {REPEATS}"
-        others = mapping.reasons["labels"].partition(RIVALS)[2]
-        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
-        findings.add(rule, fix, value=f"may also be {others}" if others else None)
-    else:
-        _ask_about_rivals(mapping, findings)
-    if mapping.row == "people" and mapping.reasons.get("row", "").startswith(STANCES):
-        rule = "what does -1 say? It is taken for somebody who was not asked"
-        fix = "If it is an answer as 0 and 1 are, state not_asked=[] in the mapping (--mapping)."
-        findings.add(rule, fix, value=", ".join(mapping.labels[:4]))
+    asked = [one for one in QUESTIONS if mapping.reasons.get(one.role, "").startswith(one.begins)]
+    why, _, rivals = mapping.reasons.get("labels", "").partition(RIVALS)
+    facts = _facts(mapping) | {"why": why}
+    for one in asked:
+        value = f"may also be {rivals}" if rivals else facts["some"]
+        findings.add(one.rule.format(**facts), one.fix.format(**facts), value=str(value))
+    if rivals and "labels" not in {one.role for one in asked}:
+        rule = f"which column holds the labels? {mapping.labels[0]!r} is taken"
+        findings.add(rule, LABELS_FIX, value=f"may also be {rivals}")
     if mapping.row != "item" or mapping.reasons.get("row") == STATED:
         return
     if mapping.reasons.get("labels", "").startswith(PAIRS):
-        rule = f"what is one row? It is taken for a label ({mapping.labels[0]!r}) of {mapping.id!r}"
-        fix = "If a row is an item, say so (--row item), and which columns are labels (--labels)."
-        findings.add(rule, fix)
+        rule = f"{ROW}It is taken for a label ({mapping.labels[0]!r}) of {mapping.id!r}"
+        fix = "If a row is an item, say so (--row item), and which columns are labels (--labels); "
+        findings.add(rule, fix + "if it is who says something, --row view --source COLUMN.")
     if mapping.layout == "one_hot":
         _ask_who(mapping, findings)
     if mapping.layout != "answers":
         _ask_whose(mapping, findings)
 
 
-def _ask_which_way(mapping: ColumnMapping, findings: Findings) -> None:
-    by_source = mapping.answers == "by_source"
-    ways = ("people with what each chose", "labels with who chose each")
-    rule = f"who says what? Objects in {mapping.labels[0]!r} are taken for "
-    other = "by_label" if by_source else "by_source"
-    fix = f'If they are {ways[by_source]}, state answers="{other}" in the mapping (--mapping).'
-    findings.add(rule + ways[not by_source], fix)
-
-
-def _ask_about_rivals(mapping: ColumnMapping, findings: Findings) -> None:
-    _, _, rivals = mapping.reasons.get("labels", "").partition(RIVALS)
-    if rivals:
-        rule = f"which column holds the labels? {mapping.labels[0]!r} is taken"
-        fix = "If it is another, say so (--labels COLUMN, Candidate labels on Data)."
-        findings.add(rule, fix, value=f"may also be {rivals}")
-
-
-def _ask_about_alike(mapping: ColumnMapping, findings: Findings) -> None:
-    some = ", ".join(mapping.labels[:3]) + (" …" if len(mapping.labels) > 3 else "")
-    rule = (
-        f"what is one row? {len(mapping.labels)} columns are taken for what people said of an item"
-    )
-    fix = (
-        "If columns are parts of one answer, say so (--row item); if each is an item and a row is "
-    )
-    findings.add(rule, fix + "a person, turn the table, so that items are rows.", value=some)
+def _facts(mapping: ColumnMapping) -> dict[str, object]:
+    return {
+        "id": mapping.id,
+        "source": mapping.source,
+        "n": len(mapping.labels),
+        "n_names": len(mapping.label_names),
+        "first": next(iter(mapping.labels), ""),
+        "people": ", ".join(list(dict.fromkeys(mapping.sources))[:4]),
+        "some": ", ".join(mapping.labels[:4]) + (" …" if len(mapping.labels) > 4 else ""),
+    }
 
 
 def _ask_who(mapping: ColumnMapping, findings: Findings) -> None:
@@ -169,4 +193,6 @@ def _names_items_again(
         return bool(len(display) >= AGAIN * n_items)
     if NUMBER_OF_ITEM.fullmatch(name.strip()):
         return texts is None or bool(texts.groupby(cells).nunique().max() == 1)
+    if mapping.text is None and CAMEL_ID.fullmatch(name.strip()):
+        return True
     return len(display.columns) == 1 and not mapping.features  # nothing else tells rows apart

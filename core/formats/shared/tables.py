@@ -22,7 +22,6 @@ from core.errors import ExportError
 from core.formats.shared.answers import spelled_out
 from core.formats.shared.cells import WORDS, is_plain, join_names
 from core.formats.shared.guessing_features import LIST_NAMES, NARROW
-from core.formats.shared.guessing_sets import SET_NAMES
 from core.formats.shared.label_sets import shown_values
 from core.formats.shared.mapping import (
     FEATURE_PREFIX,
@@ -33,6 +32,7 @@ from core.formats.shared.mapping import (
     Resolution,
 )
 from core.formats.shared.profiles import ID_NAMES, TRUTH_NAMES, Profile
+from core.formats.shared.set_columns import SET_NAMES
 from core.formats.shared.tabular import truth_names
 
 ANSWERS = ("annotations", "answers", "votes")  # who said what, where rows are items: the first free

@@ -31,7 +31,7 @@ from core.formats.shared.answers import NameReader
 from core.formats.shared.blocks import FeatureBlock, RowBlock
 from core.formats.shared.cells import parse_flag
 from core.formats.shared.findings import Findings, refuse
-from core.formats.shared.folding import Folded, cells_of, fold, is_folded
+from core.formats.shared.folding import Folded, fold, is_folded
 from core.formats.shared.label_sets import LabelSets
 from core.formats.shared.limits import check_rows, check_shape, check_size
 from core.formats.shared.list_features import (
@@ -49,6 +49,7 @@ from core.formats.shared.mapping import (
     plain_names,
 )
 from core.formats.shared.questions import ask_about_repeats, ask_what_a_row_is
+from core.formats.shared.row_names import cells_of
 from core.formats.shared.text_features import word_features
 
 NO_FEATURES = Problem(

@@ -162,7 +162,7 @@ def separator_of(text: str) -> Separator | None:
 
 def _are_spaced_numbers(text: str) -> bool:
     """Whether lines are as many numbers each, one space between them."""
-    lines = [line.split(" ") for line in text.splitlines()[:21]]
+    lines = [line.rstrip().split(" ") for line in text.splitlines()[:21]]
     lines = lines[:-1] if len(lines) > 1 else lines
     sizes = {len(line) for line in lines}
     return len(sizes) == 1 and min(sizes) > 1 and all(_is_number(c) for line in lines for c in line)

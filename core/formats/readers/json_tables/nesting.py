@@ -67,7 +67,7 @@ def view_records(document: Mapping[str, Any]) -> list[Record] | None:
 def _is_answer(said: Any) -> bool:
     if isinstance(said, list):
         return all(isinstance(name, str) for name in said)
-    return isinstance(said, str) and len(said) < MAX_GROUP
+    return isinstance(said, bool) or (isinstance(said, str) and len(said) < MAX_GROUP)
 
 
 def parts_records(document: Mapping[str, Any]) -> list[Record] | None:

@@ -2,8 +2,8 @@
 
 `[["anna", ["sea"]], …]` pairs who with what; `[{"label": "sea", "annotated_by": [{"annotator":
 "anna"}]}]` says who chose each label; `[{"label": "sea", "score":
-0.9}, …]` and `{"labels": […], "scores": […]}` are what a model gave to every label, where nothing
-else names labels. Soft labels are shares by class number.
+0.9}, …]` is what a model gave to every label, where nothing else names labels. Soft labels are
+shares by class number.
 """
 
 import re
@@ -54,7 +54,7 @@ def respelled(records: Sequence[Record]) -> Sequence[Record]:
             if is_such(cells) and (change is not _by_label or not _has_labels(some, name)):
                 records = [_changed(one, name, change) for one in records]
                 break
-    return _with_scores(records)
+    return records
 
 
 def _changed(record: Record, name: str, change: Any) -> Record:
@@ -161,29 +161,3 @@ def _by_person(cell: Sequence[Any]) -> list[Any]:
         for who in people:
             found.setdefault(who, []).append(label)
     return [{"annotator": who, "labels": labels} for who, labels in found.items()]
-
-
-def _with_scores(records: Sequence[Record]) -> Sequence[Record]:
-    """Return `{"labels": […], "scores": […]}` with a number by label, if rows have all labels."""
-    some = records[:SAMPLE]
-    if len(some) < 2 or not all(_are_scored(one) for one in some):
-        return records
-    if len({frozenset(one["labels"]) for one in some}) != 1:
-        return records
-    return [
-        {
-            **{key: value for key, value in one.items() if key != "labels"},
-            "scores": dict(zip(one["labels"], one["scores"], strict=True)),
-        }
-        if _are_scored(one)
-        else one
-        for one in records
-    ]
-
-
-def _are_scored(one: Record) -> bool:
-    labels, scores = one.get("labels"), one.get("scores")
-    if not isinstance(labels, list) or not isinstance(scores, list) or len(labels) != len(scores):
-        return False
-    are_shares = all(isinstance(v, int | float) and 0 <= v <= 1 for v in scores)
-    return len(labels) > 1 and are_shares and all(isinstance(name, str) for name in labels)
