@@ -5,7 +5,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from layouts import LABELS, RATERS, Item, Layout, N, crowd, lines
+from layouts import LABELS, RATERS, Item, Layout, N, crowd, lines, table
+from wild_layouts import text
 
 NUMBER = {name: k for k, name in enumerate(LABELS)}
 
@@ -235,10 +236,144 @@ def conversations(rng: random.Random) -> Layout:
     return _document("turns.json", rows, has_features=False)
 
 
+def radio_beside_checklist(rng: random.Random) -> Layout:
+    """Labelbox: two questions, one of which has several answers."""
+    rows = []
+    for k, item in enumerate(crowd()):
+        labels = []
+        for who, said in item.answers.items():
+            boxes = {"name": "Emotions", "checklist_answers": [{"name": x} for x in said]}
+            radio = {"name": "Quality", "radio_answer": {"name": ["good", "bad"][k % 2]}}
+            about = {"objects": [], "classifications": [radio, boxes]}
+            labels.append({"label_details": {"created_by": f"{who}@x.org"}, "annotations": about})
+        row = {"id": item.id, "row_data": item.text}
+        rows.append({"data_row": row, "projects": {"p": {"labels": labels}}})
+    return Layout("labelbox.ndjson", lines(rows), N, 5, 4)
+
+
+def _turned(item: Item) -> dict[str, list[str]]:
+    return {x: [who for who, said in item.answers.items() if x in said] for x in item.labels}
+
+
+def names_of_labels(rng: random.Random) -> Layout:
+    """Of each label who chose it, spelled as workers are."""
+    rows = [{**_plain(i), "annotations": _turned(i)} for i in crowd()]
+    return Layout("turned.jsonl", lines(rows), N, 5, 4)
+
+
+def first_names_of_labels(rng: random.Random) -> Layout:
+    """Of each label who chose it, by names that anything may have."""
+    people = dict(zip(RATERS, ("anna", "bob", "chen", "dora"), strict=True))
+    rows = []
+    for item in crowd():
+        chosen = {x: [people[who] for who in found] for x, found in _turned(item).items()}
+        rows.append({**_plain(item), "votes": {x: chosen.get(x, []) for x in LABELS}})
+    return Layout("turned_names.jsonl", lines(rows), N, 5, 4)
+
+
+def label_distribution(rng: random.Random) -> Layout:
+    """DynaSent: every label with the workers who chose it, and no field says so."""
+    rows = []
+    for k in range(N):
+        chosen: dict[str, list[str]] = {x: [] for x in LABELS}
+        for worker in rng.sample(range(180, 188), 5):
+            chosen[rng.choice(LABELS)].append(f"w{worker}")
+        about = {"hit_ids": [f"y{k}"], "sentence": text(rng), "text_id": f"r1-{k:07d}"}
+        rows.append({**about, "label_distribution": chosen, "gold_label": LABELS[k % 5]})
+    return Layout("dynasent-r01.jsonl", lines(rows), N, 5, 8)
+
+
+def _likely(rng: random.Random, item: Item) -> tuple[list[str], list[float]]:
+    given = [(round(rng.random() / 2 + (x in item.labels) / 2, 3), x) for x in LABELS]
+    scores, labels = zip(*sorted(given, reverse=True)[:3], strict=True)
+    return list(labels), list(scores)
+
+
+def zero_shot_best(rng: random.Random) -> Layout:
+    """Zero-shot classification: the three best labels and their scores."""
+    rows = []
+    for item in crowd():
+        labels, scores = _likely(rng, item)
+        rows.append({"sequence": item.text, "labels": labels, "scores": scores})
+    return Layout("zero_shot.jsonl", lines(rows), N, 5, 1)
+
+
+def zero_shot_table(rng: random.Random) -> Layout:
+    rows = [["sequence", "labels", "scores"]]
+    rows += [[i.text, *map(str, _likely(rng, i))] for i in crowd()]
+    return Layout("zero_shot.csv", table(rows), N, 5, 1)
+
+
+def label_weights(rng: random.Random) -> Layout:
+    """OASST: of each label its mean and how many said so."""
+    rows = []
+    for k, item in enumerate(crowd()):
+        some = LABELS[: 3 + k % 3]
+        told = {x: {"value": rng.choice([0, 0.25, 0.75]), "count": 3} for x in some}
+        about = {"user_id": f"{k % 9:08x}-bb", "role": "prompter", "review_count": 3}
+        rows.append({"message_id": f"{k:08x}-aa", "text": item.text, **about, "labels": told})
+    return Layout("oasst.jsonl", lines(rows), N, 5, 0)
+
+
+def label_weights_in_lists(rng: random.Random) -> Layout:
+    """OASST on the hub: lists of names, values and counts."""
+    rows = []
+    for k, item in enumerate(crowd()):
+        some = LABELS[: 3 + k % 3]
+        values = [rng.choice([0, 0.25, 0.75]) for _ in some]
+        told = {"name": some, "value": values, "count": [3 for _ in some]}
+        rows.append({"message_id": f"{k:08x}-aa", "text": item.text, "labels": told})
+    return Layout("oasst_hub.jsonl", lines(rows), N, 5, 0)
+
+
+def safety_annotations(rng: random.Random) -> Layout:
+    """ProsocialDialog: three people's labels and reasons in lists."""
+    rows = []
+    for k, item in enumerate(crowd(single=True)):
+        said = [names[0] for names in item.answers.values()]
+        reasons = [text(rng) for _ in said]
+        rows.append({"context": item.text, "safety_annotations": said, "reasons": reasons})
+        rows[-1] |= {"dialogue_id": k // 2, "episode_done": k % 2 == 1}
+    return Layout("prosocial.json", lines(rows), N, 5, 3)
+
+
+def yes_or_no_by_person(rng: random.Random) -> Layout:
+    """Bluebirds: an object by person, each with true or false by picture."""
+    found = {f"A{j}XYZ": {str(2340 + k): rng.random() < 0.5 for k in range(N)} for j in range(4)}
+    return Layout("labels.json", json.dumps(found), N, 1, 4, has_features=False)
+
+
+def scene_questions(rng: random.Random) -> Layout:
+    """GQA: lists of ids are no labels."""
+    found = {
+        f"{k:08d}": {
+            "equivalent": [f"{k:08d}"],
+            "question": text(rng) + "?",
+            "imageId": str(2354786 + k),
+            "answer": ["yes", "no", "left", "red"][k % 4],
+            "annotations": {"answer": {}, "question": {"4": "719"}, "fullAnswer": {}},
+            "fullAnswer": text(rng),
+        }
+        for k in range(N)
+    }
+    return Layout("val_questions.json", json.dumps(found), N, 4, 0)
+
+
 DOCUMENTS: tuple[Callable[[random.Random], Layout], ...] = (
     *(wrench_named, people_and_labels, people_of_labels, annotated_by, views_by_person),
     *(answers_with_remarks, classes_in_document, splits_in_document, paragraphs, zero_shot),
     *(scores_in_lists, soft_vectors, prodigy_sessions, labelbox_before, text_and_cats),
     *(label_of_picture, candidates_and_label, marked_tasks, arff_alone, keel, codes_by_person),
     conversations,
+    radio_beside_checklist,
+    names_of_labels,
+    first_names_of_labels,
+    label_distribution,
+    zero_shot_best,
+    zero_shot_table,
+    label_weights,
+    label_weights_in_lists,
+    safety_annotations,
+    yes_or_no_by_person,
+    scene_questions,
 )

@@ -155,6 +155,59 @@ def worker_columns(rng: random.Random) -> Layout:
     return Layout("workers.csv", table(rows), N, 1, 5)
 
 
+def galaxies(rng: random.Random) -> Layout:
+    """Galaxy Zoo: of every answer counts, fractions and flags."""
+    ends = ("count", "weight", "fraction", "debiased", "flag")
+    header = [f"t01_a0{j}_{x}_{end}" for j, x in enumerate(LABELS) for end in ends]
+    rows: Rows = [["dr7objid", "ra", "sample", "total_votes", *header]]
+    for k in range(N):
+        cells: list[float] = []
+        for _ in LABELS:
+            count = rng.randint(0, 45)
+            share = round(count / 45, 3)
+            cells += [count, round(count * 0.98, 3), share, round(share * 0.95, 3), share > 0.8]
+        about = [587732591714893851 + k, round(rng.random(), 4), "original", 45]
+        rows.append([*about, *(int(one) if one in (True, False) else one for one in cells)])
+    return Layout("gz2.csv", table(rows), N, 5, 10)
+
+
+def shares_alone(rng: random.Random) -> Layout:
+    """Kaggle's Galaxy Zoo: an id, and shares that do not add up to one."""
+    rows: Rows = [["GalaxyID", "Class1.1", "Class1.2", "Class2.1", "Class2.2"]]
+    rows += [[100008 + k, *(round(rng.random(), 6) for _ in range(4))] for k in range(N)]
+    return Layout("solutions.csv", table(rows), N, 4, 10, has_features=False)
+
+
+def counts_alone(rng: random.Random) -> Layout:
+    """Zooniverse's reducer: how many said each answer, empty where nobody did."""
+    rows: Rows = [["subject_id", "workflow_id", "task", "data.sea", "data.sun", "data.rain"]]
+    known = ["", 1.0, 2.0, 9.0]
+    rows += [[4102 + k, 1234, "T0", *rng.choices(known, k=3)] for k in range(N)]
+    return Layout("reducer.csv", table(rows), N, 3, 9, has_features=False)
+
+
+def sums_of_counts(rng: random.Random) -> Layout:
+    """How many of ten people said each label, and below them the sums."""
+    body = [[f"p{k}", *rng.sample([1, 2, 3, 4, 0], 5)] for k in range(N)]
+    rows: Rows = [["item", *LABELS], *body, ["", *(sum(r[1 + j] for r in body) for j in range(5))]]
+    return Layout("counted.csv", table(rows), N, 5, 10, has_features=False)
+
+
+def missing_numbers(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "a", "b", "c", *(f"label_{x}" for x in LABELS)]]
+    for item in crowd():
+        numbers = [round(rng.random(), 3) if rng.random() > 0.1 else "" for _ in range(3)]
+        rows.append([item.id, *numbers, *(int(x in item.labels) for x in LABELS)])
+    return Layout("missing.csv", table(rows), N, 5, 0)
+
+
+def missing_in_arff(rng: random.Random) -> Layout:
+    head = "@relation 'x: -C 2'\n@attribute sea {0,1}\n@attribute sun {0,1}\n"
+    head += "@attribute a numeric\n@attribute b numeric\n@data\n"
+    rows = [[k % 2, k % 3 % 2, "?" if k % 7 == 0 else k / 10, rng.random()] for k in range(N)]
+    return Layout("missing.arff", head + table(rows), N, 2, 0)
+
+
 NUMBERS: tuple[Callable[[random.Random], Layout], ...] = (
     via_regions,
     via_ticks,
@@ -169,4 +222,10 @@ NUMBERS: tuple[Callable[[random.Random], Layout], ...] = (
     ratings_to_100,
     counts_in_cells,
     worker_columns,
+    galaxies,
+    shares_alone,
+    counts_alone,
+    sums_of_counts,
+    missing_numbers,
+    missing_in_arff,
 )

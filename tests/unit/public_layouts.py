@@ -204,9 +204,96 @@ def described_raters(rng: random.Random) -> Layout:
     return Layout("hate_speech.csv", table(rows), N, 5, 4)
 
 
+def skin_lesions(rng: random.Random) -> Layout:
+    """HAM10000: several columns of a few names, the first is asked about."""
+    rows: Rows = [["lesion_id", "image_id", "dx", "dx_type", "age", "sex", "localization"]]
+    for k in range(N):
+        about = [rng.choice(["histo", "confocal"]), rng.choice([45.0, 80.0, ""])]
+        about += [rng.choice(["male", "female"]), rng.choice(["scalp", "ear", "back"])]
+        rows.append([f"HAM_{k // 2:07d}", f"ISIC_{k + 27000:07d}", LABELS[k % 5], *about])
+    return Layout("HAM10000_metadata.csv", table(rows), N, 5, 0)
+
+
+def airlines(rng: random.Random) -> Layout:
+    """Kaggle's airline tweets: a label, a reason, whose plane it was."""
+    rows: Rows = [["tweet_id", "airline_sentiment", "airline_sentiment_confidence"]]
+    rows[0] += ["negativereason", "airline", "name", "text"]
+    for k in range(N):
+        reason = ["Late Flight", "Lost Luggage"][k % 2] if k % 3 == 2 else ""
+        said = ["neutral", "positive", "negative"][k % 3]
+        about = [reason, ["United", "Delta"][k % 7 % 2], f"user{k}", "@x " + text(rng)]
+        rows.append([570306133677760513 + k * 991, said, round(rng.random(), 4), *about])
+    return Layout("Tweets.csv", table(rows), N, 3, 0)
+
+
+def identities(rng: random.Random) -> Layout:
+    """Jigsaw's identity annotations: several questions of a worker."""
+    rows: Rows = [["id", "worker", "gender", "religion", "race_or_ethnicity"]]
+    for k in range(N):
+        for who in rng.sample([101, 202, 303, 404], 3):
+            gender = " ".join(rng.sample(["male", "female", "transgender"], rng.randint(0, 2)))
+            other = [rng.choice(["", "muslim", "jewish"]), rng.choice(["", "black", "white"])]
+            rows.append([59848 + k, who, gender, *other])
+    return Layout("identity.csv", table(rows), N, 3, 4, has_features=False)
+
+
+def book_tags(rng: random.Random) -> Layout:
+    """goodbooks-10k: a row per book and tag, and how often it was given."""
+    rows: Rows = [["goodreads_book_id", "tag_id", "count"]]
+    for k in range(N):
+        tags = rng.sample([30574, 11305, 8717, 33114, 5207], 3)
+        rows += [[k + 1, tag, rng.randint(1, 167697)] for tag in tags]
+    return Layout("book_tags.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def bird_calls(rng: random.Random) -> Layout:
+    """BirdCLEF's soundscapes: sites come again too, but only birds are several."""
+    rows: Rows = [["row_id", "site", "audio_id", "seconds", "birds"]]
+    for k in range(N):
+        heard = " ".join(rng.sample(["amecro", "amerob", "norcar", "nocall"], 1 + k % 2))
+        site = ["COR", "SSW"][k % 2]
+        rows.append([f"{7019 + k // 10}_{site}_{k}", site, 7019 + k // 10, 5 * (k % 10), heard])
+    return Layout("soundscapes.csv", table(rows), N, 4, 0)
+
+
+def retina_levels(rng: random.Random) -> Layout:
+    """EyePACS: a picture's name and the number of a class."""
+    side = ["left", "right"]
+    rows: Rows = [["image", "level"]]
+    rows += [[f"{k // 2 + 10}_{side[k % 2]}", [0, 0, 1, 2, 3, 4][k % 6]] for k in range(N)]
+    return Layout("trainLabels.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def frogs(rng: random.Random) -> Layout:
+    """UCI's frog calls: family, genus and species behind the numbers."""
+    rows: Rows = [["MFCCs_ 1", "MFCCs_ 2", "Family", "Genus", "Species", "RecordID"]]
+    for k in range(N):
+        names = [f"{'FGH'[k % 4 % 3]}idae", f"Genus{k % 4}", f"Species{k % 4}"]
+        rows.append([rng.random(), rng.random(), *names, k // 8 + 1])
+    return Layout("Frogs_MFCCs.csv", table(rows), N, 3, 0)
+
+
+def three_subtasks(rng: random.Random) -> Layout:
+    """OLID: three questions; NULL in two of them is no agreement."""
+    rows: Rows = [["id", "tweet", "subtask_a", "subtask_b", "subtask_c"]]
+    for k in range(N):
+        second = rng.choice(["TIN", "UNT"]) if k % 2 else "NULL"
+        third = rng.choice(["IND", "GRP"]) if second == "TIN" else "NULL"
+        rows.append([86426 + k, "@USER " + text(rng), ["NOT", "OFF"][k % 2], second, third])
+    return Layout("olid.tsv", table(rows, "\t"), N, 2, 0)
+
+
 PUBLIC: tuple[Callable[[random.Random], Layout], ...] = (
     *(doccano_lists, prodigy_ignored, prodigy_binary, attribute_ids, target_numbers, planet_tags),
     *(crowdflower_rows, crowdflower_items, counted_votes, moderation_flags, arxiv_terms, eurlex),
     *(celeba, ground_truth_manifest, mace_table, semicolons_and_commas, scored_toxicity),
     *(described_raters,),
+    skin_lesions,
+    airlines,
+    identities,
+    book_tags,
+    bird_calls,
+    retina_levels,
+    frogs,
+    three_subtasks,
 )

@@ -220,6 +220,87 @@ def numbers_that_name(rng: random.Random) -> Layout:
     return Layout("LitCovid.csv", table(rows), N, 5, 0)
 
 
+def people_in_groups(rng: random.Random) -> Layout:
+    """Groups of columns, one of which names who it was; a person's age is no answer."""
+    header = [f"{x}_G{j}" for j in (1, 2, 3) for x in ("annotator_id", "age", "hate", "spam")]
+    rows: Rows = [["id", "text", *header]]
+    for i in crowd():
+        cells = [
+            (who, 30 + int(who[1:]), int("anger" in said), int("joy" in said))
+            for who, said in i.answers.items()
+        ]
+        rows.append([i.id, i.text, *(cell for group in cells for cell in group)])
+    return Layout("groups.csv", table(rows), N, 2, 4)
+
+
+def two_headers(rng: random.Random) -> Layout:
+    rows: Rows = [["id", "text", *["emotions"] * 5], ["", "", *LABELS]]
+    rows += [[i.id, i.text, *(int(x in i.labels) for x in LABELS)] for i in crowd()]
+    return Layout("two_headers.csv", table(rows), N, 5, 0)
+
+
+def merged_headers(rng: random.Random) -> Layout:
+    """A spreadsheet's merged cells: the person above the labels."""
+    rows: Rows = [["", "", "Annotator 1", *[""] * 4, "Annotator 2", *[""] * 4]]
+    rows.append(["id", "text", *LABELS, *LABELS])
+    for i in crowd():
+        two = list(i.answers.values())[:2]
+        rows.append([i.id, i.text, *(int(x in said) for said in two for x in LABELS)])
+    return Layout("merged.csv", table(rows), N, 5, 2)
+
+
+def three_headers(rng: random.Random) -> Layout:
+    """FMA's tracks, as pandas writes two lines of names and one for the index."""
+    rows: Rows = [["", "album", "album", "track", "track", "track", "set"]]
+    rows.append(["", "comments", "title", "genre_top", "listens", "title", "split"])
+    rows.append(["track_id", *[""] * 6])
+    for k in range(N):
+        genre = LABELS[k % 5] if k % 3 else ""
+        played = [genre, rng.randint(200, 900), f"Song {k} of nights"]
+        rows.append([k + 2, k % 9, f"AWOL {k}", *played, "training"])
+    return Layout("tracks.csv", table(rows), N, 5, 0)
+
+
+def row_of_sums(rng: random.Random) -> Layout:
+    body = [[i.id, i.text, *(int(x in i.labels) for x in LABELS)] for i in crowd()]
+    sums = [sum(row[2 + j] for row in body) for j in range(5)]
+    rows: Rows = [["id", "text", *LABELS], *body, ["Total", "", *sums]]
+    return Layout("sums.csv", table(rows), N, 5, 0)
+
+
+def judgements_with_sharps(rng: random.Random) -> Layout:
+    """Circa: five people's answers in a cell, some of which have commas in them."""
+    known = ["Yes", "No", "In the middle, neither yes nor no", "Yes, subject to conditions"]
+    rows: Rows = [["id", "question-X", "answer-Y", "judgements", "goldstandard1"]]
+    for k in range(N):
+        said = [known[k % 4] if rng.random() < 0.6 else rng.choice(known) for _ in range(5)]
+        rows.append([k, text(rng) + "?", text(rng), "#".join(said), known[k % 4]])
+    return Layout("circa-data.tsv", table(rows, "\t"), N, 4, 5)
+
+
+def composite_labels(rng: random.Random) -> Layout:
+    """Labels of two parts in the id of a row."""
+    names = ("a_left", "a_right", "b_left", "b_right")
+    rows: Rows = [["id", "value"]]
+    rows += [[f"ID{k}_{x}", rng.randint(0, 1)] for k in range(N) for x in names]
+    return Layout("composite.csv", table(rows), N, 4, 0, has_features=False)
+
+
+def masks_or_nothing(rng: random.Random) -> Layout:
+    """Kaggle's clouds: a mask where the picture has the label."""
+    rows: Rows = [["Image_Label", "EncodedPixels"]]
+    for k in range(N):
+        masks = [f"{rng.randint(1, 999)} {k}" if rng.random() < 0.5 else "" for _ in LABELS]
+        rows += [[f"{k:07x}.jpg_{x}", one] for x, one in zip(LABELS, masks, strict=True)]
+    return Layout("train.csv", table(rows), N, 5, 0, has_features=False)
+
+
+def lexicon(rng: random.Random) -> Layout:
+    """NRC's lexicon: no header; every word with every emotion, 0 or 1."""
+    rows = [[f"word{k}", x, rng.randint(0, 1)] for k in range(N) for x in LABELS]
+    return Layout("NRC-Lexicon.txt", table(rows, "\t"), N, 5, 0, has_features=False)
+
+
 TABLES: tuple[Callable[[random.Random], Layout], ...] = (
     songs_and_workers,
     workers_before_items,
@@ -245,4 +326,13 @@ TABLES: tuple[Callable[[random.Random], Layout], ...] = (
     counts_before_their_sum,
     terms_and_branches,
     numbers_that_name,
+    people_in_groups,
+    two_headers,
+    merged_headers,
+    three_headers,
+    row_of_sums,
+    judgements_with_sharps,
+    composite_labels,
+    masks_or_nothing,
+    lexicon,
 )

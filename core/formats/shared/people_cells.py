@@ -308,7 +308,8 @@ def tell_people(cells: Sequence[dict[str, Any]]) -> bool:
 def _turn_of(cells: Sequence[dict[str, Any]]) -> tuple[str, bool]:
     """Return whether objects of lists are by source or by label, and whether that is certain.
 
-    One side is spelled like people; else those are people of whom as many answer every time.
+    One side is spelled like people; else those are people of whom as many answer every time,
+    but not always the same.
     """
     held = [{k: v for k, v in cell.items() if v is not None} for cell in cells]
     keys = {str(key) for cell in held for key in cell}
@@ -318,7 +319,8 @@ def _turn_of(cells: Sequence[dict[str, Any]]) -> tuple[str, bool]:
     if are_people[0] != are_people[1] and len(names) > 1:
         return ("by_label" if are_people[1] else "by_source"), True
     sizes = {len(one) for one in inner}
-    return ("by_label" if len(sizes) == 1 and sizes != {1} else "by_source"), False
+    is_turned = len(sizes) == 1 and 1 < max(sizes) < len(names)
+    return ("by_label" if is_turned else "by_source"), False
 
 
 def _are_objects(cells: Sequence[dict[str, Any]]) -> bool:

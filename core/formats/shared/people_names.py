@@ -21,13 +21,14 @@ RATER = re.compile(
 WORDS = r"(labels?|annotations?|answers?|tags?|classe?s?|choices?|votes?|predictions?|ratings?)"
 GENERIC = re.compile(WORDS, re.IGNORECASE)
 NUMBERED_PERSON = re.compile(rf"(({WHO})[ _.:-]?(\d[\w.-]*|[a-z])|a\d+|r\d+)", re.IGNORECASE)
+ANSWER = re.compile(r"answer \d+")  # who is not known by name
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")
 INITIAL = re.compile(r"[a-z]\d+", re.IGNORECASE)  # w190
 
 
 def is_called_person(name: str) -> bool:
     """Whether a name says that somebody is meant: worker_7, anna@x.org."""
-    return any(one.fullmatch(name.strip()) for one in (PERSON, ADDRESS))
+    return any(one.fullmatch(name.strip()) for one in (PERSON, ADDRESS, ANSWER))
 
 
 def is_person(name: str) -> bool:
