@@ -94,11 +94,11 @@ def test_parts_of_a_data_set_share_its_xml(tmp_path: Path) -> None:
 
 def test_missing_and_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
     text = "@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute w real\n@attribute s string\n"
-    text += "@data\n1,?,?\n0,x,b\n2,1,b\n1,1\n"
+    text += "@data\n?,1,?\n0,x,b\n2,1,b\n1,1\n"
     with pytest.raises(DatasetError) as caught:
         arff.read(mulan(tmp_path, text, xml=None))
     found = [(p.row, p.column, p.value) for p in caught.value.problems]
-    assert found == [(6, "w", "?"), (7, "w", "x"), (8, "a", "2"), (9, None, "2")]
+    assert found == [(6, "a", "?"), (7, "w", "x"), (8, "a", "2"), (9, None, "2")]
 
 
 def test_file_without_named_labels_says_how_to_name_them(tmp_path: Path) -> None:
