@@ -1,28 +1,31 @@
 """JSON Lines (one object per line) and JSON (a list of objects, or an object of columns).
 
-Owns the text of the file; what its keys mean belongs to `tabular`. Values of a key that are of
-several kinds are kept as text.
+Owns the text of the file; `columns` makes a table of its objects, and what keys mean belongs to
+`tabular`.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from core.data.dataset import CandidateDataset
 from core.failpoints import failpoint
+from core.formats.readers.json_tables.columns import (
+    array_of,
+    check_columns,
+    chunks_of,
+    objects_in,
+    table_of,
+)
 from core.formats.readers.json_tables.nesting import (
     are_keyed,
     are_label_lists,
     are_records,
     coco_records,
-    flattened,
     is_coco,
     keyed_records,
     names_told,
@@ -34,27 +37,23 @@ from core.formats.readers.json_tables.nesting import (
     view_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
-from core.formats.readers.json_tables.spelling import respelled, text_records
-from core.formats.readers.json_tables.tools import with_label_names
+from core.formats.readers.json_tables.spelling import text_records
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.json_text import load_json
 from core.formats.shared.label_files import names_in, with_names_beside
-from core.formats.shared.limits import check_rows, check_size
+from core.formats.shared.limits import check_size
 from core.formats.shared.mapping import ColumnMapping, ReadResult, Resolution, guess_mapping
 from core.formats.shared.progress import report
 from core.formats.shared.tables import record_batch
-from core.formats.shared.tabular import MAX_COLUMNS, check_mapping, to_dataset
-from core.formats.shared.text import read_text, with_points
+from core.formats.shared.tabular import check_mapping, to_dataset
+from core.formats.shared.text import read_text
 
-CHUNK_VALUES = 2_000_000
 CHUNK_BYTES = 2**24
 LINE_COST = 3  # bytes that a byte of JSON Lines takes
 MAX_LINE = 2**26
 MAX_BAD_LINES = 1000
-MAX_FIELDS = 1000
-CELL = 16  # bytes of a value on its way into a table
 
 Record = Mapping[str, Any]
 
@@ -102,7 +101,7 @@ class RecordFormat:
         if self.lines:
             check_size(LINE_COST * path.stat().st_size, "JSON Lines")
             wide = wide_table(path)
-            return Loaded(_table(_lines(path, findings)) if wide is None else wide)
+            return Loaded(table_of(_lines(path, findings)) if wide is None else wide)
         return _document(path, findings)
 
     def write(
@@ -117,7 +116,7 @@ class RecordFormat:
         written = None
         if copy is not None:
             written = _copied_objects(copy, dataset, resolution, self.lines)
-        made = map(_objects, batches_of(dataset, mapping, resolution))
+        made = map(objects_in, batches_of(dataset, mapping, resolution))
         keyed = written is not None and copy is not None and copy.mapping.keyed and not self.lines
         if keyed and written is not None:
             written = _keyed(written, dataset.ids)
@@ -220,7 +219,9 @@ def _extended(
         for rows, texts in by_instance(given, dataset, resolution, len(names), **options):
             whole = [without(text, replaced) for text in texts] if replaced else texts
             cells = [column.cells(rows) for column in copy.outcome]
-            outcome = _objects(record_batch(cells, names, False)) if cells else [b"{}"] * len(texts)
+            outcome = (
+                objects_in(record_batch(cells, names, False)) if cells else [b"{}"] * len(texts)
+            )
             yield [
                 extended(text, more.decode()).encode()
                 for text, more in zip(whole, outcome, strict=True)
@@ -267,7 +268,7 @@ def _document(path: Path, findings: Findings) -> Loaded:
     if not are_records(found):
         fix = 'Write [{"id": 1, …}, …], {"1": {…}, …} by id, or {"id": [1, …], …}.'
         refuse("JSON must be a list of objects, objects by id, or an object of columns", fix)
-    return Loaded(_table(_chunks(ungrouped(found))), key, told)
+    return Loaded(table_of(chunks_of(ungrouped(found))), key, told)
 
 
 def _column_table(found: Mapping[str, Any], told: Sequence[str]) -> Loaded:
@@ -276,7 +277,7 @@ def _column_table(found: Mapping[str, Any], told: Sequence[str]) -> Loaded:
         found = {key: value for key, value in found.items() if list(told) != names_in(value)}
     if len(found) == 1 and are_keyed(inner := next(iter(found.values()))):
         key, records = keyed_records(inner)  # {"classes": […], "labels": {"a.jpg": [0, 2]}}
-        return Loaded(_table(_chunks(records)), key, told)
+        return Loaded(table_of(chunks_of(records)), key, told)
     columns = {
         name: list(value.values()) if isinstance(value, dict) else value
         for name, value in found.items()
@@ -285,112 +286,5 @@ def _column_table(found: Mapping[str, Any], told: Sequence[str]) -> Loaded:
     if len(sizes) != 1 or -1 in sizes:
         fix = "Write every key as a list with one value per instance."
         refuse("columns must be lists of one length", fix, value=sorted(sizes)[:10])
-    _check_columns(columns, max(sizes, default=0))
-    return Loaded(pa.table({name: _array(value) for name, value in columns.items()}), None, told)
-
-
-def _table(chunks_of_records: Iterable[Sequence[Record]]) -> pa.Table:
-    """Return objects as a table: the union of their keys, in the order they are met."""
-    chunks: dict[str, list[pa.Array]] = {}
-    n_rows, n_bytes = 0, 0
-    for chunk in chunks_of_records:
-        chunk = flattened(respelled(with_label_names(chunk)))
-        for name in dict.fromkeys(chain.from_iterable(chunk)):
-            chunks.setdefault(name, [pa.nulls(n_rows)] if n_rows else [])
-        n_rows += len(chunk)
-        _check_columns(chunks, n_rows)
-        for name, values in _columns(chunk, list(chunks)):
-            chunks[name].append(_array(values))
-            n_bytes += chunks[name][-1].nbytes
-        check_size(n_bytes)
-    return pa.table({name: _joined(arrays) for name, arrays in chunks.items()})
-
-
-def _chunks(records: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Give the objects in runs of a limited number of values."""
-    step = max(1, CHUNK_VALUES // max(1, *map(len, records[:100])))
-    for start in range(0, len(records), step):
-        yield records[start : start + step]
-
-
-def _columns(chunk: Sequence[Record], names: list[str]) -> Iterator[tuple[str, Sequence[Any]]]:
-    if all(list(record) == names for record in chunk):
-        return zip(names, zip(*(record.values() for record in chunk), strict=True), strict=True)
-    return ((name, [record.get(name) for record in chunk]) for name in names)
-
-
-def _check_columns(columns: Mapping[str, Any], n_rows: int) -> None:
-    if len(columns) > MAX_COLUMNS:
-        fix = "Put features into one list `features`."
-        refuse(f"a table has at most {MAX_COLUMNS:,} columns", fix, value=f"{len(columns):,}")
-    check_rows(n_rows)
-    check_size(
-        CELL * n_rows * len(columns), f"a table of {n_rows:,} rows with {len(columns):,} keys"
-    )
-
-
-def _array(values: Sequence[Any]) -> pa.Array:
-    if not _has_many_fields(values):  # each would become a column as long as the table
-        with suppress(pa.ArrowException, OverflowError, UnicodeError):  # values of many kinds
-            array = pa.array(values)
-            if not (pa.types.is_struct(array.type) and array.type.num_fields == 0):
-                return array  # {} alone has no place in Parquet
-    return pa.array([_text(value) for value in values], pa.string())
-
-
-def _has_many_fields(values: Iterable[Any]) -> bool:
-    """Whether objects, however deep they lie, have more keys than fit; looks level by level."""
-    fields: set[str] = set()
-    while len(fields) <= MAX_FIELDS:
-        level = [one for one in values if type(one) in (dict, list)]
-        objects = [one for one in level if type(one) is dict]
-        if not level:
-            return False
-        fields.update(chain.from_iterable(objects))
-        lists = (one for one in level if type(one) is list)
-        values = chain(chain.from_iterable(lists), *(one.values() for one in objects))
-    return True
-
-
-def _joined(arrays: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Return the chunks of one column, as text where their kinds do not go together."""
-    try:
-        tables = [pa.table({"": array}) for array in arrays]
-        return pa.concat_tables(tables, promote_options="permissive").column(0)
-    except pa.ArrowException:
-        texts = [_text(value) for array in arrays for value in array.to_pylist()]
-        return pa.chunked_array([pa.array(texts, pa.string())])
-
-
-def _text(value: Any) -> str | None:
-    if value is None:
-        return None
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text.encode("utf-8", "replace").decode()
-
-
-def _objects(batch: pa.RecordBatch) -> list[bytes]:
-    """Return the rows of a batch as JSON objects."""
-    pieces: list[Any] = []
-    for i, (name, column) in enumerate(zip(batch.schema.names, batch.columns, strict=True)):
-        key = json.dumps(name, ensure_ascii=False)
-        pieces += [f"{', ' if i else '{'}{key}: ", _values(column)]
-    rows = pc.binary_join_element_wise(*pieces, "}", "")
-    return [row.encode() for row in rows.to_pylist()]
-
-
-def _values(column: pa.Array) -> pa.Array:
-    """Return the JSON text of every value of a column."""
-    kind = column.type
-    if pa.types.is_floating(kind):
-        column = pc.if_else(pc.is_finite(column), column, None)
-    if pa.types.is_floating(kind):
-        return with_points(column).fill_null("null")
-    if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
-        return column.cast(pa.string()).fill_null("null")
-    if pa.types.is_string(kind):
-        encoded = column.dictionary_encode()
-        texts = [json.dumps(value, ensure_ascii=False) for value in encoded.dictionary.to_pylist()]
-        return pa.array(texts, pa.string()).take(encoded.indices).fill_null("null")
-    texts = [json.dumps(value, ensure_ascii=False, default=str) for value in column.to_pylist()]
-    return pa.array(texts, pa.string())
+    check_columns(columns, max(sizes, default=0))
+    return Loaded(pa.table({name: array_of(value) for name, value in columns.items()}), None, told)
