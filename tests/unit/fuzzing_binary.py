@@ -31,6 +31,7 @@ import scipy.io
 from core.errors import PlainError
 from core.formats.readers import arff, cleanlab, labelstudio, matlab, npz, svmlight
 from core.formats.readers.matlab import decoder as matlab_decoder
+from core.formats.readers.matlab import decoding as matlab_decoding
 from core.formats.shared.findings import refuse
 
 HUGE = (b"\xff\xff\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\x80", b"\0\0\0\0", b"\1\0\0\0")
@@ -132,7 +133,7 @@ def written(module: Any, sparse: bool, resolved: bool = False) -> Seed:
 
 def mat_read(path: Path) -> None:
     """Read with the decoder in this process, not in a child: the caller isolates it."""
-    with mock.patch.object(matlab, "_decode", decode_here):
+    with mock.patch.object(matlab_decoding, "_decode", decode_here):
         matlab.read(path)
 
 

@@ -18,7 +18,7 @@ INSIDE = {  # something our own that runs while a file of this kind is read
     "a.tsv": "core.formats.readers.delimited.guess_mapping",
     "a.parquet": "core.formats.readers.parquet.guess_mapping",
     "a.json": "core.formats.readers.json_tables.guess_mapping",
-    "a.jsonl": "core.formats.readers.json_tables.check_rows",
+    "a.jsonl": "core.formats.readers.json_tables.columns.check_rows",
     "a.npz": "core.formats.readers.npz.features_of",
     "a.mat": "core.formats.readers.matlab._roles",
     "a.arff": "core.formats.readers.arff.check_shape",
@@ -83,7 +83,7 @@ def test_a_missing_package_in_the_decoder_is_no_damaged_file(tmp_path, monkeypat
         code += "runpy.run_path(sys.argv[0], run_name='__main__')"
         return run([sys.executable, "-c", code, *command[2:]], **options)
 
-    monkeypatch.setattr("core.formats.readers.matlab.subprocess.run", without_scipy)
+    monkeypatch.setattr("core.formats.readers.matlab.decoding.subprocess.run", without_scipy)
     with pytest.raises(RuntimeError, match="ModuleNotFoundError"):
         formats.read(path)
 

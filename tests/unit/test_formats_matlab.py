@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from core.data.dataset import CandidateDataset
 from core.errors import DatasetError
 from core.formats.readers import matlab
+from core.formats.readers.matlab import decoding
 
 X = np.arange(15, dtype=float).reshape(5, 3)  # N = 5, D = 3
 Y = np.array([[1, 0], [1, 1], [0, 0], [0, 1], [1, 1]])  # N x L
@@ -34,7 +35,7 @@ CELLS = np.array([["sea"], ["dog"]], dtype=object)
 def decoding_here() -> Iterator[None]:
     """Decode in this process what cannot crash it: starting a child each time is slow."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matlab, "_decode", fuzzing_binary.decode_here)
+        patch.setattr(decoding, "_decode", fuzzing_binary.decode_here)
         yield
 
 

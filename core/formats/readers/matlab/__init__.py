@@ -1,16 +1,10 @@
 """MATLAB `.mat` (v5 and 7.3) as partial multi-label data is shared: data, target, partial_labels.
 
 Owns the names of variables and which way round they are. The bytes are decoded by a child process
-(`decoder`), because the C libraries that parse them can be crashed by a damaged file.
+(`decoding`), because the C libraries that parse them can be crashed by a damaged file.
 """
 
-import itertools
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +15,14 @@ import scipy.sparse as sp
 
 from core.data.dataset import NO_FEATURE, CandidateDataset, Features, no_features
 from core.errors import ExportError
-from core.formats.shared.arrays import load_arrays
+from core.formats.readers.matlab.decoding import Variables, decoded
+from core.formats.readers.matlab.orientation import orientation
 from core.formats.shared.cells import plain_key
 from core.formats.shared.findings import Findings, refuse
 from core.formats.shared.label_sets import RESOLVED, TRUTH_ONLY, display_texts, is_numbering
-from core.formats.shared.limits import check_shape, size_limit
+from core.formats.shared.limits import check_shape
 from core.formats.shared.mapping import ColumnMapping, ReadResult
 from core.formats.shared.original import exact_features_of
-from core.formats.shared.sparse_rows import checked_csr
 from core.formats.shared.tabular import NO_FEATURES
 from core.formats.shared.variables import (
     ANSWERS,
@@ -56,13 +50,7 @@ WANTED = "|".join(
     f"({one.pattern})" for one in (DATA, TRUTH, SURELY_TRUE, CANDIDATES, ANSWERS, TESTED, NAMES)
 )
 WANTED += "|" + "|".join(map(plain_key, (*TEXTS, RESOLVED_KEY)))
-DAMAGED = "The file is damaged or cut off: save it again from MATLAB."
-SECONDS = 6.0  # of the processor, for a small file; decoding takes well under one
-PATIENCE = 6  # times that on the clock, for a busy machine
-SECONDS_PER_BYTE = 1 / 4e6
 MAX_VARIABLE = 2**31 - 2**16  # bytes a v5 file can hold in one variable
-
-Variables = dict[str, Any]
 
 
 def sniff(head: bytes, path: Path) -> bool:
@@ -74,12 +62,12 @@ def sniff(head: bytes, path: Path) -> bool:
 
 def read(path: Path, mapping: ColumnMapping | None = None) -> ReadResult:
     """Read the variables this program knows and turn them the right way round."""
-    return _read(decoded(path), mapping)[0]
+    return _read(decoded(path, WANTED), mapping)[0]
 
 
 def exact_features(path: Path, mapping: ColumnMapping) -> Features:
     """Return the features with the type they have in the file."""
-    return _read(decoded(path), mapping)[1]
+    return _read(decoded(path, WANTED), mapping)[1]
 
 
 def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResult, Features]:
@@ -100,7 +88,7 @@ def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResu
         rule = f"{called([*tables], TESTED)[0]} is left out: only what is for training is read"
         findings.add(rule, "Join both in MATLAB if all of them are meant.")
     given = _spread([labels for labels in (candidates, truth) if labels is not None], data)
-    turn = _orientation(data, given, variables, findings)
+    turn = orientation(data, given, variables, findings)
     given = [_labels(_upright(t, side)) for t, side in zip(given, turn.labels, strict=True)]
     if candidates is None:
         findings.add(TRUTH_ONLY.message, TRUTH_ONLY.fix)
@@ -117,57 +105,6 @@ def _read(variables: Variables, mapping: ColumnMapping | None) -> tuple[ReadResu
         display=_display(variables),
     )
     return ReadResult(dataset, findings.problems(), mapping, NAME), data
-
-
-def decoded(path: Path) -> Variables:
-    """Return the wanted variables of a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "variables.npz"
-        _decode(path, target, WANTED)
-        found = _assembled(load_arrays(target, lambda name: True))
-        if len(found) < 2:  # no name is known: look at all
-            _decode(path, target, ".*")
-            found = _assembled(load_arrays(target, lambda name: True))
-        return found
-
-
-def _decode(path: Path, target: Path, wanted: str) -> None:
-    """Run the decoder as a child, which a damaged file may crash or stall without harm."""
-    script = Path(__file__).with_name("decoder.py")
-    limit = str(size_limit())
-    command = [sys.executable, "-I", str(script), str(path.resolve()), str(target), limit, wanted]
-    seconds = SECONDS + path.stat().st_size * SECONDS_PER_BYTE
-    try:
-        child = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=PATIENCE * seconds,
-            env=_environment(seconds),
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        refuse("decoding the .mat file takes too long", DAMAGED, value=f"{seconds:.0f} s")
-    reason = child.stderr.decode("utf-8", "replace").strip()
-    if child.returncode == 3:
-        refuse(f"the .mat file cannot be read: {reason[-300:]}", DAMAGED)
-    if child.returncode == 1:
-        raise RuntimeError(f"the decoder of .mat files failed:\n{reason}")
-    if child.returncode != 0:
-        refuse("the .mat file breaks its decoder", DAMAGED, value=f"exit {child.returncode}")
-
-
-def _environment(seconds: float) -> dict[str, str]:
-    """One thread (memory is limited), no HDF5 plug-ins (they are programs), limited time."""
-    limits = {"OPENBLAS_NUM_THREADS": "1", "PLAIN_DECODER_SECONDS": str(seconds)}
-    return {**os.environ, **limits, "HDF5_PLUGIN_PRELOAD": "::"}
-
-
-def _assembled(arrays: dict[str, npt.NDArray[Any]]) -> Variables:
-    variables: Variables = {name: array for name, array in arrays.items() if "." not in name}
-    for name in [key.removesuffix(".indptr") for key in arrays if key.endswith(".indptr")]:
-        parts = (arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr", "shape"))
-        variables[name] = checked_csr(*parts, exact=True)
-    return variables
 
 
 def _roles(tables: Variables, findings: Findings) -> dict[str, str]:
@@ -249,52 +186,6 @@ def _spread(given: list[Any], data: Any) -> list[Any]:
 def _is_table(value: Any) -> bool:
     is_full = sp.issparse(value) or (value.dtype.kind in "biuf" and value.size > 0)
     return is_full and len(value.shape) == 2
-
-
-@dataclass(frozen=True)
-class Turn:
-    """Which of the tables lie on their side."""
-
-    data: bool
-    labels: tuple[bool, ...]
-
-    def sizes(self, data: Any, tables: Sequence[Any]) -> tuple[int, int, set[int], set[int]]:
-        """Return n and d of the features, and every n and L of the labels, as turned."""
-        n, d = _turned(data.shape, self.data)
-        shapes = [_turned(t.shape, turn) for t, turn in zip(tables, self.labels, strict=True)]
-        return n, d, {shape[0] for shape in shapes}, {shape[1] for shape in shapes}
-
-    def __str__(self) -> str:
-        kinds = ("N x L", "L x N")
-        labels = ", ".join(kinds[turn] for turn in self.labels)
-        return f"features {'D x N' if self.data else 'N x D'}, labels {labels}"
-
-
-def _turned(shape: tuple[int, int], turn: bool) -> tuple[int, int]:
-    return (shape[1], shape[0]) if turn else (shape[0], shape[1])
-
-
-def _orientation(data: Any, tables: Sequence[Any], names: Variables, findings: Findings) -> Turn:
-    """Return the turn that makes all sizes agree; by convention data is N x D, labels L x N."""
-    choices = itertools.product((False, True), *[(True, False)] * len(tables))
-    turns = [Turn(first, tuple(rest)) for first, *rest in choices]
-    fitting = [turn for turn in turns if _fits(turn.sizes(data, tables), names)]
-    if not fitting:
-        shapes = ", ".join(str(table.shape) for table in tables)
-        rule = "features and labels must agree on the number of instances"
-        refuse(rule, "Give data N x D and labels L x N.", value=f"{data.shape} and {shapes}")
-    if len(fitting) > 1:
-        fix = "Add label_names or ids if that is wrong: their lengths settle it."
-        findings.add(f"the shapes allow {len(fitting)} readings; used: {fitting[0]}", fix)
-    return fitting[0]
-
-
-def _fits(sizes: tuple[int, int, set[int], set[int]], names: Variables) -> bool:
-    n, d, label_ns, label_counts = sizes
-    if label_ns != {n} or len(label_counts) != 1:
-        return False
-    wanted = {"ids": n, "feature_names": d, "label_names": next(iter(label_counts))}
-    return all(key not in names or names[key].size == size for key, size in wanted.items())
 
 
 def _upright(table: Any, turn: bool) -> Any:
