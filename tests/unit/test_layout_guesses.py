@@ -77,9 +77,12 @@ def test_labels_that_nothing_tells_are_stated_by_an_option(tmp_path: Path) -> No
     rows += [f"{i / 7},{3 + i % 4},{'ab'[i % 2]},{'pqr'[i % 3]}" for i in range(40)]
     path = tmp_path / "a.csv"
     path.write_text("\n".join(rows))
-    refused = _checked(path)
-    assert refused["exit_code"] == 2
-    assert "--labels" in refused["problems"][0]["fix"]
+    asked = _checked(path)
+    assert asked["exit_code"] == 0
+    (question,) = [one for one in asked["problems"] if "?" in one["message"]]
+    assert "'site' is taken" in question["message"]
+    assert "'place'" in question["value"]
+    assert "--labels" in question["fix"]
     taken = _checked(path, "--labels", "quality")
     assert (taken["exit_code"], taken["summary"]["n_labels"]) == (0, 4)
     assert taken["summary"]["n_features"] == 1
