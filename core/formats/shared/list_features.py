@@ -58,8 +58,9 @@ def parsed_floats(
 def filled(features: Features, names: Sequence[str], findings: Findings) -> Features:
     """Return features whose missing numbers are the mean of their columns, which is told."""
     values = features.data if sp.issparse(features) else features
-    if not np.isnan(np.sum(values)):
-        return features
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isnan(np.sum(values)):  # one pass without a temporary
+            return features
     table = features.tocsc() if sp.issparse(features) else features
     for j in range(table.shape[1]):
         if sp.issparse(table):
