@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from core.bench import statistics
-from core.bench.cells import DONE, FAILED, SLOW
+from core.bench.fits import DONE, FAILED, SLOW
 from core.bench.report import Rows
 
 Result = dict[str, Any]
@@ -99,7 +99,7 @@ class Tested(NamedTuple):
 
 
 class Comparison:
-    """What finished cells say."""
+    """What finished fits say."""
 
     def __init__(self, results: Iterable[Result]) -> None:
         self.results = list(results)
@@ -123,11 +123,11 @@ class Comparison:
 
     def values(self, case: Case, method: str, measure: str) -> npt.NDArray[np.float64] | None:
         """Return the figure of every fold; none unless all folds are done."""
-        cells = self._by.get((case, method), [])
-        cells = sorted(cells, key=lambda one: int(one["fold"]))
-        if not cells or any(one["state"] != DONE or one[measure] is None for one in cells):
+        folds = self._by.get((case, method), [])
+        folds = sorted(folds, key=lambda one: int(one["fold"]))
+        if not folds or any(one["state"] != DONE or one[measure] is None for one in folds):
             return None
-        return np.array([one[measure] for one in cells])
+        return np.array([one[measure] for one in folds])
 
     def _beside_the_paper(self) -> list[tuple[str, Rows]]:
         """Rank the paper's methods on the cases it printed, by its figures and by ours."""
@@ -164,8 +164,8 @@ class Comparison:
 
     def _troubles(self) -> Rows:
         rows = [["method", "data", "why"]]
-        for (case, method), cells in self._by.items():
-            for one in cells:
+        for (case, method), folds in self._by.items():
+            for one in folds:
                 if one["state"] == SLOW:
                     rows.append([method, _name(case), f"a fit took over {one['limit']:g} s"])
                 elif one["state"] == FAILED:

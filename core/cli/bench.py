@@ -79,8 +79,13 @@ def quality(
     methods: Annotated[
         str, typer.Option(help="Instead compare methods: all, or names, comma-separated.")
     ] = "",
-    cells: Annotated[
-        Path, typer.Option(help="With --methods: finished folds are kept here, never repeated.")
+    fits: Annotated[
+        Path,
+        typer.Option(
+            "--fits",
+            "--cells",  # its first name
+            help="With --methods: finished fits are kept here, never repeated.",
+        ),
     ] = Path("plain-bench-quality.jsonl"),
     limit: Annotated[float, typer.Option(min=1, help="With --methods: seconds of one fit.")] = 600,
     workers: Annotated[int, typer.Option(min=1, help="With --methods: processes.")] = 1,
@@ -116,7 +121,7 @@ def quality(
 
         check_report(context, html, "plain bench quality")
         found = [one.name for one in chosen]
-        how = (methods, folds, seed, cells, limit, workers)
+        how = (methods, folds, seed, fits, limit, workers)
         with open_executor(address) as executor:
             compared = compare_methods(data, found, noise, *how, executor)
         if html is not None:

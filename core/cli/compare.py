@@ -1,4 +1,4 @@
-"""`plain bench quality --methods`: the progress of many cells, and their tables."""
+"""`plain bench quality --methods`: the progress of many fits, and their tables."""
 
 import os
 from pathlib import Path
@@ -32,19 +32,19 @@ def compare_methods(
     methods: str,
     folds: int,
     seed: int,
-    cells: Path,
+    fits: Path,
     limit: float,
     workers: int,
     executor: "Executor | None" = None,
 ) -> "Comparison":
-    """Compute the cells that are missing; return what all of them say."""
-    from core.bench import cells as benchmark
+    """Compute the fits that are missing; return what all of them say."""
+    from core.bench import fits as benchmark
     from core.bench.comparison import Comparison
 
-    wanted = benchmark.all_cells(data, sets, noise, chosen_methods(methods), folds, seed)
-    file = benchmark.CellFile(cells)
-    kept = sum(file.is_done(cell, limit) for cell in wanted)
-    log.print(f"{len(wanted):,} cells, {kept:,} of them in {cells}; {limit:g} s a fit at most")
+    wanted = benchmark.all_fits(data, sets, noise, chosen_methods(methods), folds, seed)
+    file = benchmark.FitFile(fits)
+    kept = sum(file.is_done(fit, limit) for fit in wanted)
+    log.print(f"{len(wanted):,} fits, {kept:,} of them in {fits}; {limit:g} s each at most")
     # Every process has one thread: methods side by side would else wait for each other's.
     if workers > 1:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -60,4 +60,4 @@ def compare_methods(
             progress.update(task, advance=1, description=f"{result['set']} {result['method']}")
 
         benchmark.run(wanted, data, file, limit, workers, show, executor)
-    return Comparison([file.results[cell] for cell in wanted])
+    return Comparison([file.results[fit] for fit in wanted])

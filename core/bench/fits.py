@@ -1,7 +1,7 @@
-"""Every method on every set, noise and fold: cells that are computed once and kept in a file.
+"""Every method on every set, noise and fold: fits that are computed once and kept in a file.
 
-A finished cell is one JSON line, on disk before the next begins, and never computed again; a
-killed benchmark goes on where it was. Cells run in child processes (`python -m core.bench.cells`,
+A finished fit is one JSON line, on disk before the next begins, and never computed again; a
+killed benchmark goes on where it was. Fits run in child processes (`python -m core.bench.fits`,
 JSON lines in and out), so that one that takes too long can be ended: it is kept as too slow, with
 the limit, and the other folds of that method, set and noise are not tried. A larger limit tries
 them again.
@@ -37,7 +37,7 @@ DONE, SLOW, FAILED = "done", "too slow", "failed"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Fit:
     """One fold of one method on one set; `r` is None for the set's own candidates."""
 
     set: str
@@ -50,15 +50,15 @@ class Cell:
     seed: int
 
     @property
-    def row(self) -> "Cell":
-        """The cell's method, set and noise, whatever the fold."""
+    def row(self) -> "Fit":
+        """The fit's method, set and noise, whatever the fold."""
         return replace(self, fold=0)
 
 
-def all_cells(
+def all_fits(
     folder: Path, sets: list[str], noise: list[int], methods: list[str], folds: int, seed: int
-) -> list[Cell]:
-    """Return the cells of these sets; one with its own candidates has just those."""
+) -> list[Fit]:
+    """Return the fits of these sets; one with its own candidates has just those."""
     found = []
     paths, settings = find_sets(folder), {method: _settings(method) for method in methods}
     for name in sets:
@@ -68,7 +68,7 @@ def all_cells(
         for r in [None] if own else noise:
             for method in methods:
                 for fold in range(1, folds + 1):
-                    one = Cell(name, digest, r, method, settings[method], fold, folds, seed)
+                    one = Fit(name, digest, r, method, settings[method], fold, folds, seed)
                     found.append(one)
     return found
 
@@ -79,12 +79,12 @@ def _settings(method: str) -> str:
     return hashlib.sha256(str(chosen).encode()).hexdigest()[:12]
 
 
-class CellFile:
-    """The cells done so far, in a file of JSON lines."""
+class FitFile:
+    """The fits done so far, in a file of JSON lines."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
-        self.results: dict[Cell, dict[str, Any]] = {}
+        self.results: dict[Fit, dict[str, Any]] = {}
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         whole = text[: text.rfind("\n") + 1]
         torn = text[len(whole) :]  # killed while writing a line
@@ -92,11 +92,11 @@ class CellFile:
         for number, line in enumerate(lines, start=1):
             try:
                 result = json.loads(line)
-                self.results[_cell_of(result)] = result
+                self.results[_fit_of(result)] = result
             except (ValueError, KeyError, TypeError):
                 hint = "Give another file, or remove the line."
                 wrong = f"Line {number} of {path} is none."
-                raise PlainError("This is not a file of finished cells.", wrong, hint) from None
+                raise PlainError("This is not a file of finished fits.", wrong, hint) from None
         if torn:
             path.write_text(whole, encoding="utf-8")
 
@@ -107,31 +107,31 @@ class CellFile:
                 file.write(json.dumps(result) + "\n")
                 file.flush()
                 os.fsync(file.fileno())
-            self.results[_cell_of(result)] = result
+            self.results[_fit_of(result)] = result
 
-    def is_done(self, cell: Cell, limit: float) -> bool:
+    def is_done(self, fit: Fit, limit: float) -> bool:
         """Whether it was computed, or is too slow for this limit too; a failure is tried again."""
-        result = self.results.get(cell)
+        result = self.results.get(fit)
         if result is None or result["state"] == FAILED:
             return False
         return bool(result["state"] == DONE or result["limit"] >= limit)
 
 
 def run(
-    cells: list[Cell],
+    fits: list[Fit],
     folder: Path,
-    file: CellFile,
+    file: FitFile,
     limit: float,
     workers: int,
     progress: Callable[[dict[str, Any]], None],
     executor: Executor | None = None,
 ) -> None:
-    """Compute what is not yet in the file, each cell within `limit` seconds.
+    """Compute what is not yet in the file, each fit within `limit` seconds.
 
-    An interruption ends the children and keeps what was finished. With an executor cells are its
+    An interruption ends the children and keeps what was finished. With an executor fits are its
     tasks, whose children are on its workers.
     """
-    waiting = [cell for cell in cells if not file.is_done(cell, limit)]
+    waiting = [fit for fit in fits if not file.is_done(fit, limit)]
     if executor is not None:
         for result in _computed_on(executor, waiting, folder, limit):
             file.keep(result)
@@ -141,14 +141,14 @@ def run(
 
 
 def _compute_in_children(
-    waiting: list[Cell],
+    waiting: list[Fit],
     folder: Path,
-    file: CellFile,
+    file: FitFile,
     limit: float,
     workers: int,
     progress: Callable[[dict[str, Any]], None],
 ) -> None:
-    slow: set[Cell] = set()
+    slow: set[Fit] = set()
     lock, stopped = threading.Lock(), threading.Event()
     children = [_Child(folder) for _ in range(workers)]
 
@@ -158,16 +158,16 @@ def _compute_in_children(
                 with lock:
                     if not waiting:
                         return
-                    cell = waiting.pop(0)
-                    is_slow = cell.row in slow
+                    fit = waiting.pop(0)
+                    is_slow = fit.row in slow
                 if is_slow:
-                    result = {**asdict(cell), "state": SLOW, "limit": limit, "seconds": None}
+                    result = {**asdict(fit), "state": SLOW, "limit": limit, "seconds": None}
                 else:
-                    result = child.compute(cell, limit)
+                    result = child.compute(fit, limit)
                 if stopped.is_set():
                     return
                 if result["state"] == SLOW:
-                    slow.add(cell.row)
+                    slow.add(fit.row)
                 file.keep(result)
                 progress(result)
 
@@ -182,21 +182,21 @@ def _compute_in_children(
 
 
 def _computed_on(
-    executor: Executor, cells: list[Cell], folder: Path, limit: float
+    executor: Executor, fits: list[Fit], folder: Path, limit: float
 ) -> Iterator[dict[str, Any]]:
     given: Item = {"folder": str(folder.absolute()), "limit": limit}
-    items = [{**given, "cell": asdict(cell)} for cell in cells]
-    return executor.map(_compute_in_child, items, "cells")
+    items = [{**given, "fit": asdict(fit)} for fit in fits]
+    return executor.map(_compute_in_child, items, "fits")
 
 
 def _compute_in_child(item: Item) -> dict[str, Any]:
-    """Task: compute one cell in a process that can be ended."""
+    """Task: compute one fit in a process that can be ended."""
     with _Child(Path(item["folder"])) as child:
-        return child.compute(Cell(**item["cell"]), item["limit"])
+        return child.compute(Fit(**item["fit"]), item["limit"])
 
 
 class _Child:
-    """A process that computes cells; a new one after one that was ended."""
+    """A process that computes fits; a new one after one that was ended."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -208,7 +208,7 @@ class _Child:
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def compute(self, cell: Cell, limit: float) -> dict[str, Any]:
+    def compute(self, fit: Fit, limit: float) -> dict[str, Any]:
         process = self._started()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -222,7 +222,7 @@ class _Child:
         timer.start()
         answer = ""
         with suppress(OSError):
-            print(json.dumps(asdict(cell)), file=process.stdin, flush=True)
+            print(json.dumps(asdict(fit)), file=process.stdin, flush=True)
             answer = process.stdout.readline()
         timer.cancel()
         if answer.endswith("\n"):
@@ -230,7 +230,7 @@ class _Child:
         self._end()
         failed = {"state": SLOW, "limit": limit, "seconds": None} if ended.is_set() else None
         why = f"its process ended with code {process.returncode}"
-        return {**asdict(cell), **(failed or {"state": FAILED, "error": why})}
+        return {**asdict(fit), **(failed or {"state": FAILED, "error": why})}
 
     def interrupt(self) -> None:
         """End what is being computed; whoever waits for it is answered."""
@@ -239,7 +239,7 @@ class _Child:
 
     def _started(self) -> subprocess.Popen[str]:
         if self._process is None:
-            command = [sys.executable, "-m", "core.bench.cells", str(self._folder)]
+            command = [sys.executable, "-m", "core.bench.fits", str(self._folder)]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
             assert self._process.stdout is not None
@@ -253,20 +253,20 @@ class _Child:
             self._process = None
 
 
-def compute(cell: Cell, one: BenchmarkSet) -> dict[str, Any]:
-    """Fit and score one cell: the fold's own training seed, nothing chosen on test data."""
-    Y = one.noisy(cell.r, cell.seed)
-    train, test = _split(len(Y), cell)
-    if cell.method in USES_TORCH:
+def compute(fit: Fit, one: BenchmarkSet) -> dict[str, Any]:
+    """Fit a method and score it: the fold's own training seed, nothing chosen on test data."""
+    Y = one.noisy(fit.r, fit.seed)
+    train, test = _split(len(Y), fit)
+    if fit.method in USES_TORCH:
         from core.runs.worker import load_engine
 
         load_engine()  # seconds are of the work
-    model = make_method(cell.method)
+    model = make_method(fit.method)
     if "seed" in model.get_params():
-        model.set_params(seed=cell.seed + cell.fold)
+        model.set_params(seed=fit.seed + fit.fold)
     extra: dict[str, Any] = {}
-    if cell.method in NEEDS_VERIFIED:
-        rows = np.random.default_rng(cell.seed + cell.fold).permutation(len(train))[:N_VERIFIED]
+    if fit.method in NEEDS_VERIFIED:
+        rows = np.random.default_rng(fit.seed + fit.fold).permutation(len(train))[:N_VERIFIED]
         extra["verified"] = np.full(Y[train].shape, np.nan)
         extra["verified"][rows] = one.truth[train][rows]
     start = perf_counter()
@@ -275,7 +275,7 @@ def compute(cell: Cell, one: BenchmarkSet) -> dict[str, Any]:
     scores = score(model, one.X[test], one.truth[test])
     auc = _auc(one.truth[train], Y[train], model.confidences_)
     known = {"seconds": seconds, "version": core.__version__, "confidence_auc": auc}
-    return {**asdict(cell), "state": DONE, **known, **scores}
+    return {**asdict(fit), "state": DONE, **known, **scores}
 
 
 def score(model: Any, X: Any, truth: Any) -> dict[str, float]:
@@ -305,32 +305,32 @@ def _auc(truth: Any, candidates: Any, confidences: Any) -> float | None:
     return auc if auc == auc else None
 
 
-def _split(n: int, cell: Cell) -> tuple[Any, Any]:
+def _split(n: int, fit: Fit) -> tuple[Any, Any]:
     from sklearn.model_selection import KFold
 
-    splits = KFold(cell.folds, shuffle=True, random_state=cell.seed).split(np.zeros(n))
-    train, test = list(splits)[cell.fold - 1]
+    splits = KFold(fit.folds, shuffle=True, random_state=fit.seed).split(np.zeros(n))
+    train, test = list(splits)[fit.fold - 1]
     return train, test
 
 
-def _cell_of(result: dict[str, Any]) -> Cell:
-    return Cell(**{name: result[name] for name in Cell.__dataclass_fields__})
+def _fit_of(result: dict[str, Any]) -> Fit:
+    return Fit(**{name: result[name] for name in Fit.__dataclass_fields__})
 
 
 def _answers(folder: Path, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     load, paths = lru_cache(maxsize=2)(load_set), find_sets(folder)
     for line in lines:
-        cell = Cell(**json.loads(line))
+        fit = Fit(**json.loads(line))
         try:
-            yield compute(cell, load(paths[cell.set]))
+            yield compute(fit, load(paths[fit.set]))
         except PlainError as error:
-            yield {**asdict(cell), "state": FAILED, "error": str(error)}
+            yield {**asdict(fit), "state": FAILED, "error": str(error)}
         except Exception as error:  # a method's bug must not end the others
-            yield {**asdict(cell), "state": FAILED, "error": f"{type(error).__name__}: {error}"}
+            yield {**asdict(fit), "state": FAILED, "error": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:
-    """Answer every cell of the standard input with its result."""
+    """Answer every fit of the standard input with its result."""
     import warnings
 
     warnings.simplefilter("ignore")

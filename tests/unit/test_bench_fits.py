@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from core.bench import cells
+from core.bench import fits
 from core.bench.comparison import PAPER, PAPER_METHODS, Comparison
 from core.bench.data import clusters, find_sets
 from core.bench.tuning import convergence
@@ -40,14 +40,14 @@ def folder(tmp_path):
 
 def run(wanted, folder, path, limit=60.0, workers=1):
     done = []
-    file = cells.CellFile(path)
-    cells.run(wanted, folder, file, limit, workers, done.append)
+    file = fits.FitFile(path)
+    fits.run(wanted, folder, file, limit, workers, done.append)
     return done, file
 
 
 def test_a_set_with_its_own_candidates_has_just_those(folder):
-    wanted = cells.all_cells(folder, ["one", "own"], [1, 3], ["ml-knn"], 2, 0)
-    assert [(cell.set, cell.r, cell.fold) for cell in wanted] == [
+    wanted = fits.all_fits(folder, ["one", "own"], [1, 3], ["ml-knn"], 2, 0)
+    assert [(fit.set, fit.r, fit.fold) for fit in wanted] == [
         ("one", 1, 1),
         ("one", 1, 2),
         ("one", 3, 1),
@@ -57,13 +57,13 @@ def test_a_set_with_its_own_candidates_has_just_those(folder):
     ]
 
 
-def test_finished_cells_are_never_computed_again_also_after_a_kill(folder, tmp_path):
-    path = tmp_path / "cells.jsonl"
+def test_finished_fits_are_never_computed_again_also_after_a_kill(folder, tmp_path):
+    path = tmp_path / "fits.jsonl"
     names = ["ml-knn", "pml-ni", "label-frequency"]
-    wanted = cells.all_cells(folder, ["one", "two"], [1], names, 2, 0)
+    wanted = fits.all_fits(folder, ["one", "two"], [1], names, 2, 0)
     done, _ = run(wanted[:5], folder, path)
     assert len(done) == 5
-    assert {one["state"] for one in done} == {cells.DONE}
+    assert {one["state"] for one in done} == {fits.DONE}
     whole = path.read_text()
     path.write_text(whole + whole.splitlines()[0][:50])  # killed while writing
     done, file = run(wanted, folder, path, workers=2)
@@ -71,27 +71,27 @@ def test_finished_cells_are_never_computed_again_also_after_a_kill(folder, tmp_p
     assert path.read_text().startswith(whole)
     assert all(json.loads(line) for line in path.read_text().splitlines())
     assert run(wanted, folder, path)[0] == []
-    tables = dict(Comparison(file.results[cell] for cell in wanted).tables())
+    tables = dict(Comparison(file.results[fit] for fit in wanted).tables())
     assert len(tables["one, r = 1: mean and deviation over folds"]) == 4
     assert any("Friedman" in title for title in tables)
     np.savez(folder / "one.npz", X=clusters(60, 6, 4, 5).X, Y=clusters(60, 6, 4, 5).truth)
-    changed = cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0)
-    assert not any(file.is_done(cell, 60.0) for cell in changed)  # other data, other cells
+    changed = fits.all_fits(folder, ["one"], [1], ["ml-knn"], 2, 0)
+    assert not any(file.is_done(fit, 60.0) for fit in changed)  # other data, other fits
 
 
-def test_a_cell_is_what_its_method_gives_in_this_process(folder, tmp_path):
-    (cell, *_) = cells.all_cells(folder, ["one"], [1], ["pml-ni"], 2, 0)
-    (done, *_), _ = run([cell], folder, tmp_path / "cells.jsonl")
-    here = cells.compute(cell, cells.load_set(folder / "one.npz"))
+def test_a_fit_is_what_its_method_gives_in_this_process(folder, tmp_path):
+    (fit, *_) = fits.all_fits(folder, ["one"], [1], ["pml-ni"], 2, 0)
+    (done, *_), _ = run([fit], folder, tmp_path / "fits.jsonl")
+    here = fits.compute(fit, fits.load_set(folder / "one.npz"))
     for measure in ("average_precision", "hamming_loss", "micro_f1", "confidence_auc"):
         assert done[measure] == pytest.approx(here[measure])
 
 
 def test_a_method_that_is_too_slow_is_ended_said_and_tried_again_with_more_time(folder, tmp_path):
-    path = tmp_path / "cells.jsonl"
-    wanted = cells.all_cells(folder, ["one"], [1], ["particle"], 2, 0)
+    path = tmp_path / "fits.jsonl"
+    wanted = fits.all_fits(folder, ["one"], [1], ["particle"], 2, 0)
     done, file = run(wanted, folder, path, limit=0.05)
-    assert [one["state"] for one in done] == [cells.SLOW, cells.SLOW]
+    assert [one["state"] for one in done] == [fits.SLOW, fits.SLOW]
     rows = dict(Comparison(done).tables())["Not finished"]
     assert ["particle", "one, r = 1", "a fit took over 0.05 s"] in rows
     assert file.is_done(wanted[0], 0.05)
@@ -100,19 +100,19 @@ def test_a_method_that_is_too_slow_is_ended_said_and_tried_again_with_more_time(
 
 def test_a_method_that_fails_does_not_end_the_others(folder, tmp_path):
     np.savez(folder / "tiny.npz", X=np.zeros((4, 2)), Y=np.eye(4, 2, dtype=np.uint8))
-    wanted = cells.all_cells(folder, ["tiny", "one"], [1], ["ml-knn"], 2, 0)
-    done, _ = run(wanted, folder, tmp_path / "cells.jsonl")
-    assert [one["state"] for one in done] == [cells.FAILED] * 2 + [cells.DONE] * 2
+    wanted = fits.all_fits(folder, ["tiny", "one"], [1], ["ml-knn"], 2, 0)
+    done, _ = run(wanted, folder, tmp_path / "fits.jsonl")
+    assert [one["state"] for one in done] == [fits.FAILED] * 2 + [fits.DONE] * 2
     assert "at least 3 instances" in done[0]["error"]
-    again, _ = run(wanted, folder, tmp_path / "cells.jsonl")
+    again, _ = run(wanted, folder, tmp_path / "fits.jsonl")
     assert [one["set"] for one in again] == ["tiny", "tiny"]
 
 
-def test_another_file_is_not_taken_for_cells(tmp_path):
+def test_another_file_is_not_taken_for_fits(tmp_path):
     path = tmp_path / "notes.jsonl"
     path.write_text('{"a": 1}\n')
     with pytest.raises(PlainError, match="Line 1"):
-        cells.CellFile(path)
+        fits.FitFile(path)
 
 
 def test_methods_are_named_or_all():
@@ -131,28 +131,28 @@ def test_the_papers_figures_have_a_method_each():
 def test_the_command_compares_keeps_and_goes_on(folder, tmp_path):
     runner, path = CliRunner(), tmp_path / "kept.jsonl"
     command = ["bench", "quality", "--data", str(folder), "--sets", "own", "--folds", "2"]
-    command += ["--methods", "ml-knn,label-frequency", "--cells", str(path)]
+    command += ["--methods", "ml-knn,label-frequency", "--cells", str(path)]  # as it was called
     first = runner.invoke(app, [*command, "--json"])
     assert first.exit_code == 0, first.output
     assert len(json.loads(first.stdout)) == len(path.read_text().splitlines()) == 4
     again = runner.invoke(app, [*command, "--write", str(tmp_path / "report.md")])
-    assert "4 cells, 4 of them in" in again.stderr
+    assert "4 fits, 4 of them in" in again.stderr
     assert "own candidates: mean and deviation over folds" in (tmp_path / "report.md").read_text()
     wrong = runner.invoke(app, [*command[:-3], "knn"])
     assert wrong.exit_code != 0
 
 
 def test_an_interruption_ends_at_once_and_keeps_what_was_finished(folder, tmp_path):
-    wanted = cells.all_cells(folder, ["one"], [1], ["label-frequency"], 10, 0)
-    file = cells.CellFile(tmp_path / "cells.jsonl")
+    wanted = fits.all_fits(folder, ["one"], [1], ["label-frequency"], 10, 0)
+    file = fits.FitFile(tmp_path / "fits.jsonl")
 
     def press(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        cells.run(wanted, folder, file, 60.0, 2, press)
+        fits.run(wanted, folder, file, 60.0, 2, press)
     assert 1 <= len(file.results) <= 2  # one of each process at most
-    assert {one["state"] for one in file.results.values()} == {cells.DONE}
+    assert {one["state"] for one in file.results.values()} == {fits.DONE}
 
 
 def test_any_file_with_truth_is_a_set_also_sparse(tmp_path):
@@ -172,25 +172,25 @@ def test_any_file_with_truth_is_a_set_also_sparse(tmp_path):
     (tmp_path / "words.svm").write_text("\n".join(sparse) + "\n")
     (tmp_path / "notes.md").write_text("not data")
     assert list(find_sets(tmp_path)) == ["unseen", "words"]
-    wanted = cells.all_cells(tmp_path, ["unseen", "words"], [1], ["ml-knn"], 2, 0)
+    wanted = fits.all_fits(tmp_path, ["unseen", "words"], [1], ["ml-knn"], 2, 0)
     assert [(one.set, one.r) for one in wanted[::2]] == [("unseen", None), ("words", 1)]
-    done, _ = run(wanted, tmp_path, tmp_path / "cells.jsonl")
-    assert {one["state"] for one in done} == {cells.DONE}
-    alone = cells.all_cells(tmp_path / "words.svm", ["words"], [2], ["ml-knn"], 2, 0)
+    done, _ = run(wanted, tmp_path, tmp_path / "fits.jsonl")
+    assert {one["state"] for one in done} == {fits.DONE}
+    alone = fits.all_fits(tmp_path / "words.svm", ["words"], [2], ["ml-knn"], 2, 0)
     assert len(alone) == 2
 
 
 def test_with_other_defaults_a_method_is_computed_again(folder, monkeypatch):
-    before = cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0)
+    before = fits.all_fits(folder, ["one"], [1], ["ml-knn"], 2, 0)
     own = METHODS["ml-knn"]
     monkeypatch.setitem(METHODS, "ml-knn", own._replace(settings={"k": 3}))
-    assert not set(before) & set(cells.all_cells(folder, ["one"], [1], ["ml-knn"], 2, 0))
+    assert not set(before) & set(fits.all_fits(folder, ["one"], [1], ["ml-knn"], 2, 0))
 
 
 def test_the_report_is_one_page_that_loads_nothing(folder, tmp_path):
     target = tmp_path / "report.html"
     asked = ["bench", "quality", "--data", str(folder), "--methods", "ml-knn,pml-ni,hale-style"]
-    asked += ["--r", "1", "--folds", "2", "--cells", str(tmp_path / "cells.jsonl")]
+    asked += ["--r", "1", "--folds", "2", "--fits", str(tmp_path / "fits.jsonl")]
     asked += ["--report", str(target)]
     reports = Reports(lambda *_: None, method_report.write)
     done = CliRunner().invoke(app, asked, obj=reports)
@@ -202,18 +202,18 @@ def test_the_report_is_one_page_that_loads_nothing(folder, tmp_path):
     assert isinstance(CliRunner().invoke(app, asked).exception, PlainError)  # nobody draws
 
 
-@pytest.mark.parametrize("option", ["--report", "--cells"])
+@pytest.mark.parametrize("option", ["--report", "--fits"])
 def test_a_file_of_the_users_is_never_replaced(option, folder, tmp_path):
     mine = tmp_path / "mine" / "notes"  # not among the data
     mine.parent.mkdir()
     mine.write_text("one line of mine")
     asked = ["bench", "quality", "--data", str(folder), "--methods", "ml-knn", "--r", "1"]
-    asked += ["--folds", "2", "--cells", str(tmp_path / "cells.jsonl"), option, str(mine)]
+    asked += ["--folds", "2", "--fits", str(tmp_path / "fits.jsonl"), option, str(mine)]
     done = CliRunner().invoke(app, asked, obj=Reports(lambda *_: None, method_report.write))
-    said = {"--report": "has this name already", "--cells": "not a file of finished cells"}
+    said = {"--report": "has this name already", "--fits": "not a file of finished fits"}
     assert said[option] in str(done.exception)
     assert mine.read_text() == "one line of mine"
-    assert not (tmp_path / "cells.jsonl").exists()  # told before any work
+    assert not (tmp_path / "fits.jsonl").exists()  # told before any work
 
 
 def test_methods_that_cannot_be_told_apart_are_joined():
