@@ -142,17 +142,18 @@ def clean(
     format: str | None = None,
     force: bool = False,
     per_item: bool = False,
+    folder: Path | None = None,
 ) -> Written:
     """Train on a file and write it with the labels that are true, and why, as `plain clean` does.
 
     `given` is a path, or what `read` returned; `config` is the preset `studio` unless stated;
-    `on_event` is told what `PlainTrainer.epochs` yields.
+    `on_event` is told what `PlainTrainer.epochs` yields; `folder` is the trainer's.
     """
     from core.engine.trainer import PlainTrainer
 
     require_free(target, format=format, force=force)
     result = given if isinstance(given, ReadResult) else read(given)
-    trainer = PlainTrainer(config or PlainConfig.preset("studio"))
+    trainer = PlainTrainer(config or PlainConfig.preset("studio"), folder=folder)
     with kept(result.dataset) as dataset:
         for event in trainer.epochs(dataset):
             on_event(event)

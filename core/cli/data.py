@@ -1,5 +1,6 @@
 """Commands on files: look at one, turn it into another, clean it; and the demo in the terminal."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -206,6 +207,7 @@ def clean_file(
     as_json: JsonFlag = False,
 ) -> None:
     """Train on a file and write it with the labels that are true, and why."""
+    from core.cluster.executors import cluster_folder
     from core.export import clean
     from core.formats import require_free
 
@@ -215,9 +217,10 @@ def clean_file(
     read_in = read_file(file, mapping, votes, row=row, source=source, labels=labels)
     result, _ = encoded(read_in, file, encode, workspace)
     how: dict[str, Any] = {"format": format, "force": force, "per_item": per_item}
-    with training_progress(config.epochs) as show:
-        rule = {"threshold": threshold, "allow_new_labels": allow_new_labels}
-        written = clean(result, target, config, on_event=show, **rule, **how)
+    how |= {"threshold": threshold, "allow_new_labels": allow_new_labels}
+    place = cluster_folder() if config.cluster else nullcontext()
+    with place as folder, training_progress(config.epochs, folder) as show:
+        written = clean(result, target, config, on_event=show, folder=folder, **how)
     show_written(written, as_json)
 
 

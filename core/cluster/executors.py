@@ -72,12 +72,18 @@ def open_executor(address: str | None, below: Path | None = None) -> Iterator[Ex
     require_installed()
     from core.cluster.dask_executor import DaskExecutor
 
+    watch = ProgressFile(below) if below is not None else None
+    with cluster_folder(below) as folder, DaskExecutor(address, folder, watch) as executor:
+        yield executor
+
+
+@contextmanager
+def cluster_folder(below: Path | None = None) -> Iterator[Path]:
+    """Give a folder below the one given, `PLAIN_CLUSTER_FOLDER` or the current one, for a while."""
     parent = below or Path(os.environ.get("PLAIN_CLUSTER_FOLDER", ".")).absolute()
     folder = Path(tempfile.mkdtemp(prefix=".cluster.tmp", dir=parent))
-    watch = ProgressFile(below) if below is not None else None
     try:
-        with DaskExecutor(address, folder, watch) as executor:
-            yield executor
+        yield folder
     finally:
         rmtree(folder, ignore_errors=True)
 

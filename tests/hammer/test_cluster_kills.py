@@ -24,6 +24,7 @@ from core.store import RunState, Workspace
 pytestmark = pytest.mark.hammer
 
 STUDIO = PlainConfig.preset("studio", epochs=6, landmarks=100)
+RESULTS = ("pseudo_labels", "predictions", "confidences")
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,7 @@ def by_blocks(dataset, folder, n_workers):
     folder.mkdir()
     trainer = PlainTrainer(STUDIO, executor=LocalExecutor(folder, n_workers))
     assert list(trainer.epochs(dataset))[-1].state == "finished"
-    return trainer.pseudo_labels, trainer.predictions, trainer.confidences
+    return [getattr(trainer, name) for name in RESULTS]
 
 
 def on_cluster(workspace, dataset, address):
@@ -77,10 +78,9 @@ def test_a_run_whose_worker_is_killed_ends_as_it_would_have(
         killer.join()
         assert ended.state is RunState.FINISHED
         assert len(read_progress(folder).workers) >= 2
-    found = [np.load(folder / f"{name}.npy") for name in ("pseudo_labels", "predictions")]
-    for one, other in zip(expected, found, strict=False):
-        # A killed worker may be missing when columns are divided: other blocks, rounded elsewhere.
-        assert np.abs(one - other).max() < 1e-4
+    found = [np.load(folder / f"{name}.npy") for name in RESULTS]
+    for name, one, other in zip(RESULTS, expected, found, strict=True):
+        assert np.array_equal(one, other), f"{name} differ by {np.abs(one - other).max()}"
     assert not list(folder.glob(".cluster*"))
 
 
@@ -158,11 +158,11 @@ def test_methods_are_compared_and_settings_searched_by_workers(workspace, tmp_pa
     with dask_cluster(tmp_path / "dask", 2) as cluster:
         command = [sys.executable, "-m", "core"]
         quality = ["bench", "quality", "--data", str(tmp_path / "small.npz"), "--folds", "2"]
-        quality += ["--r", "1", "--methods", "ml-knn,pml-ni", "--json", "--cells", "cells.jsonl"]
+        quality += ["--r", "1", "--methods", "ml-knn,pml-ni", "--json", "--fits", "fits.jsonl"]
         here = {"cwd": tmp_path, "capture_output": True, "text": True}
         done = subprocess.run([*command, *quality, "--cluster", cluster.address], **here)
         assert done.returncode == 0, done.stderr
-        assert (tmp_path / "cells.jsonl").read_text().count('"state": "done"') == 4
+        assert (tmp_path / "fits.jsonl").read_text().count('"state": "done"') == 4
         tune = ["tune", "demo", "--trials", "3", "--set", "epochs=2", "--json"]
         tune += ["--workspace", str(workspace.folder), "--cluster", cluster.address]
         done = subprocess.run([*command, *tune], **here)

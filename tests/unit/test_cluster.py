@@ -318,12 +318,16 @@ def test_a_plain_address_is_refused_as_a_setting():
 
 def test_the_command_cleans_a_file_on_a_cluster_as_it_does_here(here, tmp_path, monkeypatch):
     monkeypatch.setenv("PLAIN_CLUSTER_FOLDER", str(tmp_path))
+    shown = Console(file=StringIO(), width=250, force_terminal=True, color_system=None)
+    monkeypatch.setattr("core.cli.screen.log", shown)
     made = [tmp_path / "alone.csv", tmp_path / "cluster.csv"]
     few = ["--set", "epochs=2", "--set", "members=2", "--set", "landmarks=50"]
     for target, more in zip(made, ([], ["--cluster", here]), strict=True):
         done = CliRunner().invoke(command_line, ["clean", "demo", str(target), *few, *more])
         assert done.exit_code == 0, done.output
+        assert ("done by worker: tcp://" in shown.file.getvalue()) is bool(more)
     assert made[0].read_bytes() == made[1].read_bytes()
+    assert not list(tmp_path.glob(".cluster*"))
     refused = ["clean", "demo", str(tmp_path / "no.csv"), "--cluster", "tcp://10.0.0.1:8786"]
     assert "unpickle" in str(CliRunner().invoke(command_line, refused).exception)
 
