@@ -28,6 +28,11 @@ def save(path: Path | str, array: Array) -> str:
     return str(path)
 
 
+def create(path: Path | str, shape: tuple[int, ...]) -> np.memmap[Any, Any]:
+    """Map a new array into memory, to be written block by block and then flushed."""
+    return np.lib.format.open_memmap(path, "w+", np.float32, shape)
+
+
 def load(path: Path | str) -> Array:
     """Map an array into memory; what is changed there never reaches the file."""
     mapped: Array = np.load(path, mmap_mode="c", allow_pickle=False)

@@ -14,20 +14,26 @@ Comparisons are matrix products. A cell's rows are one piece of work for one thr
 waits for another: on a busy machine those of OpenMP do, and busily.
 """
 
+import math
+import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from core.cluster.executors import Executor, Item
-from core.cluster.shared_arrays import blocks, load, remove, save
-from core.engine.exact_search import Rows, Search, exact_search, faiss_search
+from core.cluster.shared_arrays import blocks, create, load, remove, save
+from core.engine.exact_search import Search, exact_search, faiss_search, sparse_search
+from core.engine.row_views import ReducedRows, Rows, RowView, laid_out
 
 TARGET = 0.93
 """Recall from which on more cells are not worth their time."""
@@ -38,8 +44,8 @@ _SIZE = 512
 _FLAT, _GROUPS = 1024, 6
 """Centres up to which all are compared; beyond, those of one in so many groups."""
 
-_MOST = 32
-"""Cells searched for a row at most."""
+_MOST, _SPARSE_MOST = 32, 128
+"""Cells searched for a row at most; their centres tell less of sparse rows."""
 
 _POINTS = 32
 """Rows per centre from which these are found."""
@@ -53,36 +59,67 @@ _FEW_VALUES = 2048
 _BLOCK = 8192
 """Rows that find their cells at once."""
 
+_SPARSE_AT_ONCE = 32
+"""Cells whose sparse rows are compared at once: their products take less time than a call."""
+
+_IN_MEMORY = 2**28
+"""Values of dense rows that are kept in memory in the order of cells (1 GB)."""
+
 _TASK_ROWS = 65_536
 """Rows of a task on a cluster at most."""
 
 
 def approximate_search(
-    X: Rows, k: int, seed: int = 0, device: str = "cpu", executor: Executor | None = None
+    X: Any,
+    k: int,
+    seed: int = 0,
+    device: str = "cpu",
+    executor: Executor | None = None,
+    folder: Path | None = None,
 ) -> tuple[Rows, Any, float]:
     """Return the k rows most similar to every row, itself likely among them: cosines, rows, recall.
 
     Parameters
     ----------
-    X : (n, d), rows of length 1
+    X : (n, d), rows of length 1: an array, a view or a sparse matrix
     device : where products are computed; the result may differ there in the last digit
-    executor : runs blocks of rows and of cells as tasks, on the CPU; the result is the same
+    executor : runs blocks of dense rows and of cells as tasks, on the CPU; the result is the same
+    folder : where dense rows go in the order of their cells, if they are too many for memory
     """
-    search = exact_search(device)
     with _threads(device) as threads:
-        centres = _Centres.of(X, seed, search)
-        p, recall = _probes(X, centres, k, seed, search, threads)
-        if executor is not None:
+        given = _Compared.of(X, seed, device)
+        centres = _Centres.of(given.points, seed, exact_search(device))
+        p, recall = _probes(given, centres, k, seed, threads)
+        if executor is not None and given.points is X:
             return (*_search_by_tasks(X, centres, p, k, executor), recall)
-        cells = _Cells.of(X, _nearest(X, centres, p, search, threads), len(centres.rows))
-        cosines, rows = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
+        near = _nearest(given.points, centres, p, threads)
+        n, n_cells = len(near), len(centres.rows)
+        cells = _Cells.of(X, near, n_cells, _room(X, folder))
+        cosines, rows = np.empty((n, k), np.float32), np.empty((n, k), np.int32)
 
-        def work(cell: int) -> None:
-            at = cells.rows[cells.starts[cell] : cells.starts[cell + 1]]
-            cosines[at], rows[at] = cells.neighbors(cell, k, search)
+        def work(first: int) -> None:
+            last = min(first + given.at_once, n_cells)
+            at = cells.rows[cells.starts[first] : cells.starts[last]]
+            cosines[at], rows[at] = cells.neighbors(first, last, k, given.search)
 
-        list(threads.map(work, range(len(centres.rows))))
+        list(threads.map(work, range(0, n_cells, given.at_once)))
     return cosines, rows, recall
+
+
+class _Compared(NamedTuple):
+    """Rows, and how they are put into cells and compared there."""
+
+    rows: Any  # (n, d)
+    points: RowView  # the same, dense: what cells are made of
+    search: Search  # of rows
+    at_once: int  # the cells whose rows are compared by one call
+    most: int  # of cells searched for a row
+
+    @classmethod
+    def of(cls, X: Any, seed: int, device: str) -> "_Compared":
+        if sp.issparse(X):
+            return cls(X, ReducedRows(X, seed), sparse_search, _SPARSE_AT_ONCE, _SPARSE_MOST)
+        return cls(X, X, exact_search(device), 1, _MOST)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,14 +129,15 @@ class _Centres:
     rows: Rows  # (cells, d)
     groups: Rows  # (groups, d)
     starts: npt.NDArray[np.intp]  # (groups + 1,)
+    search: Search  # of dense rows
 
     @classmethod
-    def of(cls, X: Rows, seed: int, search: Search) -> "_Centres":
+    def of(cls, X: RowView, seed: int, search: Search) -> "_Centres":
         n, rng = len(X), np.random.default_rng(seed)
         n_cells = max(n // _SIZE, 1)
         if n_cells <= _FLAT:
             flat = _means(X, n_cells, seed)
-            return cls(flat, flat.mean(axis=0)[None], np.array([0, len(flat)]))
+            return cls(flat, flat.mean(axis=0)[None], np.array([0, len(flat)]), search)
         some = X[np.sort(rng.choice(n, _POINTS * n_cells, replace=False))]
         groups = _means(some, round(n_cells**0.5), seed)
         home = search(some, groups, 1)[1].ravel()
@@ -108,42 +146,43 @@ class _Centres:
         centres = [_means(part, m, seed) for part, m in zip(parts, sizes, strict=True) if len(part)]
         kept = np.array([len(part) > 0 for part in parts])
         starts = np.cumsum([0, *(len(one) for one in centres)])
-        return cls(np.concatenate(centres), groups[kept], starts)
+        return cls(np.concatenate(centres), groups[kept], starts, search)
 
-    def nearest(self, X: Rows, p: int, search: Search) -> npt.NDArray[np.int32]:
+    def nearest(self, X: Rows, p: int) -> npt.NDArray[np.int32]:
         """Return the p nearest centres of every row, the nearest first."""
         if len(self.groups) == 1:
-            return np.asarray(search(X, self.rows, p)[1], np.int32)
-        near = search(X, self.groups, -(-len(self.groups) // _GROUPS))[1]
-        return _among(X, near, self.rows, self.starts, p, search)[1]
+            return np.asarray(self.search(X, self.rows, p)[1], np.int32)
+        near = self.search(X, self.groups, -(-len(self.groups) // _GROUPS))[1]
+        return _among(X, near, self.rows, self.starts, p, self.search)[1]
 
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
     """Rows in the order of their cells."""
 
-    X: Rows  # (n, d)
+    X: Any  # (n, d), an array or a sparse matrix
     rows: npt.NDArray[np.int32]  # (n,) which row each of them is
     near: npt.NDArray[np.int32]  # (n, p) the cells nearest to each, its own first
     starts: npt.NDArray[np.intp]  # (cells + 1,)
 
     @classmethod
-    def of(cls, X: Rows, near: npt.NDArray[np.int32], n_cells: int) -> "_Cells":
+    def of(cls, X: Any, near: npt.NDArray[np.int32], n_cells: int, room: Rows) -> "_Cells":
+        """Sort rows into cells; dense ones into an array that has room for them."""
         rows = np.argsort(near[:, 0], kind="stable").astype(np.int32)
         near = near[rows]
         starts = np.searchsorted(near[:, 0], np.arange(n_cells + 1))
-        return cls(X[rows], rows, near, starts)
+        return cls(X[rows] if sp.issparse(X) else laid_out(X, rows, room), rows, near, starts)
 
-    def neighbors(self, cell: int, k: int, search: Search) -> tuple[Rows, Any]:
-        """Return cosines and rows of the k nearest to every row of a cell."""
-        own = slice(self.starts[cell], self.starts[cell + 1])
+    def neighbors(self, first: int, last: int, k: int, search: Search) -> tuple[Rows, Any]:
+        """Return cosines and rows of the k nearest to every row of some cells."""
+        own = slice(self.starts[first], self.starts[last])
         found = _among(self.X[own], self.near[own], self.X, self.starts, k, search)
         cosines, places = found
         return cosines, np.where(places < 0, -1, self.rows[places])
 
 
 def _among(
-    X: Rows, near: npt.NDArray[Any], rows: Rows, starts: npt.NDArray[Any], k: int, search: Search
+    X: Any, near: npt.NDArray[Any], rows: Any, starts: npt.NDArray[Any], k: int, search: Search
 ) -> tuple[Rows, npt.NDArray[np.int32]]:
     """Search each row's k nearest among the `rows` of its near parts; these begin at `starts`."""
     cosines = np.full((*near.shape, k), -np.inf, np.float32)
@@ -158,8 +197,9 @@ def _among(
         some = min(k, int(last - first))
         if some:
             best, found = search(X[query], rows[first:last], some)
-            cosines[query, probe, :some], places[query, probe, :some] = best, found + first
-    cosines, places = (part.reshape(len(X), -1) for part in (cosines, places))
+            cosines[query, probe, :some] = best
+            places[query, probe, :some] = np.where(found < 0, -1, found + first)
+    cosines, places = (part.reshape(len(near), -1) for part in (cosines, places))
     if cosines.shape[1] > 2 * k:  # sorting all would take a tenth of the search
         top = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         cosines, places = (np.take_along_axis(part, top, axis=1) for part in (cosines, places))
@@ -167,37 +207,76 @@ def _among(
     return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
 
 
-def _means(X: Rows, n_means: int, seed: int) -> Rows:
+def _room(X: Any, folder: Path | None) -> Rows:
+    """Return an array for dense rows; a large one is a file without a name that goes with it."""
+    if sp.issparse(X):
+        return np.empty((0, 0), np.float32)
+    if folder is None or math.prod(X.shape) <= _IN_MEMORY:
+        return np.empty(X.shape, np.float32)
+    with TemporaryFile(dir=folder) as file:
+        os.posix_fallocate(file.fileno(), 0, 4 * math.prod(X.shape))  # or it is told here
+        return np.memmap(file, np.float32, "r+", shape=X.shape)
+
+
+def _means(X: RowView, n_means: int, seed: int) -> Rows:
     import faiss
 
+    if len(X) > _POINTS * n_means:  # as faiss would choose them of all rows in memory
+        order = np.empty(len(X), np.int32)
+        faiss.rand_perm(faiss.swig_ptr(order), len(X), seed + 1)  # type: ignore[attr-defined]
+        X = X[order[: _POINTS * n_means]]
     options = {"niter": 8, "max_points_per_centroid": _POINTS, "min_points_per_centroid": 1}
     means = faiss.Kmeans(X.shape[1], n_means, spherical=True, seed=seed + 1, **options)
-    means.train(X)
+    means.train(X[:])
     return np.asarray(means.centroids, np.float32)
 
 
 def _probes(
-    X: Rows, centres: _Centres, k: int, seed: int, search: Search, threads: ThreadPoolExecutor
+    given: _Compared, centres: _Centres, k: int, seed: int, threads: ThreadPoolExecutor
 ) -> tuple[int, float]:
     """Return how many cells to search for a row, and what share of its nearest is in them."""
-    n, most = len(X), min(_MOST, len(centres.rows))
+    n, most = len(given.points), min(given.most, len(centres.rows))
     queries = np.random.default_rng(seed).choice(n, min(_QUERIES, n), replace=False)
-    parts = np.array_split(X[queries], 4)
-    exact = np.concatenate([part[1] for part in threads.map(lambda q: search(q, X, k), parts)])
-    near = _nearest(X[queries], centres, most, search, threads)
-    home = _nearest(X[exact.ravel()], centres, 1, search, threads).reshape(exact.shape)
-    others = exact != queries[:, None]
+    exact = _exact(given, queries, k, threads)
+    near = _nearest(given.points[queries], centres, most, threads)
+    home = _nearest(given.points[exact.ravel()], centres, 1, threads).reshape(exact.shape)
+    others = (exact != queries[:, None]) & (exact >= 0)
+    if not others.any():
+        return 1, 1.0
     reached = (home[:, :, None] == near[:, None, :])[others]
     recall = np.cumsum(reached, axis=1).mean(axis=0)
     p = int(np.argmax(recall >= TARGET)) + 1 if recall[-1] >= TARGET else most
     return p, float(recall[p - 1])
 
 
+def _exact(
+    given: _Compared, queries: npt.NDArray[Any], k: int, threads: ThreadPoolExecutor
+) -> npt.NDArray[Any]:
+    """Return the k nearest of all rows to a few, comparing with some at a time."""
+    X, search = given.rows, given.search
+    parts = [X[some] for some in np.array_split(queries, 4)]
+
+    def among(at: int) -> tuple[Any, Any]:
+        rows = X[at : at + _BLOCK]
+        some = min(k, rows.shape[0])
+        cosines, places = (
+            np.concatenate(both)
+            for both in zip(*(search(part, rows, some) for part in parts), strict=True)
+        )
+        return cosines, np.where(places < 0, -1, places + at)
+
+    found = threads.map(among, range(0, X.shape[0], _BLOCK))
+    cosines, places = (np.concatenate(both, axis=1) for both in zip(*found, strict=True))
+    best = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(places, best, axis=1)
+
+
 def _nearest(
-    X: Rows, centres: _Centres, p: int, search: Search, threads: ThreadPoolExecutor
+    X: RowView, centres: _Centres, p: int, threads: ThreadPoolExecutor
 ) -> npt.NDArray[np.int32]:
-    parts = np.split(X, range(_BLOCK, len(X), _BLOCK))
-    found = threads.map(lambda part: centres.nearest(part, p, search), parts)
+    found = threads.map(
+        lambda at: centres.nearest(X[at : at + _BLOCK], p), range(0, len(X), _BLOCK)
+    )
     return np.concatenate(list(found))
 
 
@@ -222,33 +301,41 @@ def _threads(device: str) -> Iterator[ThreadPoolExecutor]:
 
 
 def _search_by_tasks(
-    X: Rows, centres: _Centres, p: int, k: int, executor: Executor
+    X: RowView, centres: _Centres, p: int, k: int, executor: Executor
 ) -> tuple[Rows, npt.NDArray[np.int32]]:
     """Return cosines and rows of the k nearest, found by blocks of rows and then of cells."""
-    folder, n_blocks = executor.folder, max(4 * executor.n_workers, len(X) // _TASK_ROWS)
+    n, folder = len(X), executor.folder
+    n_blocks = max(4 * executor.n_workers, n // _TASK_ROWS)
     given: Item = {
         name: save(folder / f"{name}.npy", getattr(centres, name))
         for name in ("rows", "groups", "starts")
     }
-    given["X"] = save(folder / "X.npy", X)
+    given["X"] = str(folder / "X.npy")
+    written = create(given["X"], X.shape)
+    laid_out(X, out=written)
+    written.flush()
     items = [
         {**given, "p": p, "from": first, "to": last, "out": str(folder / f"near-{first}.npy")}
-        for first, last in blocks(len(X), n_blocks)
+        for first, last in blocks(n, n_blocks)
     ]
     found = list(executor.map(_find_cells, items, "cells of rows"))
-    cells = _Cells.of(X, np.concatenate([load(path) for path in found]), len(centres.rows))
+    near = np.concatenate([load(path) for path in found])
     remove([*given.values(), *found])
-    given = {
+    given = {"X": str(folder / "cells.npy")}
+    written = create(given["X"], X.shape)
+    cells = _Cells.of(X, near, len(centres.rows), written)
+    written.flush()
+    given |= {
         name: save(folder / f"{name}.npy", getattr(cells, name))
-        for name in ("X", "rows", "near", "starts")
+        for name in ("rows", "near", "starts")
     }
     # Blocks of cells with nearly as many rows each.
-    ends = np.searchsorted(cells.starts, [last for _, last in blocks(len(X), n_blocks)])
+    ends = np.searchsorted(cells.starts, [last for _, last in blocks(n, n_blocks)])
     items = [
         {**given, "k": k, "from": first, "to": last, "out": str(folder / f"near-{first}.npy")}
         for first, last in pairwise([0, *np.unique(ends).tolist()])
     ]
-    cosines, rows = np.empty((len(X), k), np.float32), np.empty((len(X), k), np.int32)
+    cosines, rows = np.empty((n, k), np.float32), np.empty((n, k), np.int32)
     for item, path in zip(items, executor.map(_find_neighbors, items, "neighbours"), strict=True):
         at = cells.rows[cells.starts[item["from"]] : cells.starts[item["to"]]]
         both = load(path)
@@ -261,9 +348,10 @@ def _search_by_tasks(
 def _find_cells(item: Item) -> str:
     """Task: find the cells nearest to some rows."""
     X = load(item["X"])[item["from"] : item["to"]]
-    centres = _Centres(*(load(item[name]) for name in ("rows", "groups", "starts")))
+    rows, groups, starts = (load(item[name]) for name in ("rows", "groups", "starts"))
+    centres = _Centres(rows, groups, starts, faiss_search)
     with _threads("cpu") as threads:
-        return save(item["out"], _nearest(X, centres, item["p"], faiss_search, threads))
+        return save(item["out"], _nearest(X, centres, item["p"], threads))
 
 
 def _find_neighbors(item: Item) -> str:
@@ -275,5 +363,6 @@ def _find_neighbors(item: Item) -> str:
     with _threads("cpu"):
         for cell in range(item["from"], item["to"]):
             at = slice(cells.starts[cell] - first, cells.starts[cell + 1] - first)
-            out["cosines"][at], out["rows"][at] = cells.neighbors(cell, k, faiss_search)
+            found = cells.neighbors(cell, cell + 1, k, faiss_search)
+            out["cosines"][at], out["rows"][at] = found
     return save(item["out"], out)

@@ -1,18 +1,19 @@
-"""The nearest rows among some by comparing with all of them, by the library that suits a device.
+"""The nearest rows among some by comparing with all of them, by the library that suits them.
 
-On the processor that is faiss; on a GPU faiss too, where it was built for one (the packages
-faiss-gpu; with cuVS where it was built with that), else, and on any other device, torch's matrix
-product in blocks.
+Sparse rows are sparse_dot_topn's. Dense ones are faiss's on the processor; on a GPU too, where it
+was built for one (the packages faiss-gpu; with cuVS where it was built with that), else, and on any
+other device, they are compared by torch's matrix product in blocks.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import scipy.sparse as sp
 
-Rows = npt.NDArray[np.float32]
-Search = Callable[[Rows, Rows, int], tuple[Any, Any]]
+from core.engine.row_views import Rows
+
+Search = Callable[[Any, Any, int], tuple[Any, Any]]
 """Of queries among rows: the k largest products of each, and their places."""
 
 _PRODUCTS = 2**26
@@ -59,6 +60,25 @@ def faiss_gpu_search(number: int | None) -> Search:
         return faiss.knn_gpu(resources, queries, rows, k, **options)
 
     return search
+
+
+def sparse_search(queries: Any, rows: Any, k: int, n_threads: int = 1) -> tuple[Any, Any]:
+    """Search sparse rows by a product of which each query keeps its largest values.
+
+    Where fewer than k are above 0 the places are -1. Threads share the queries.
+    """
+    from sparse_dot_topn import sp_matmul_topn
+
+    options = {"sort": True, "threshold": 0.0, "n_threads": n_threads}
+    columns = sp.csr_matrix(rows).T.tocsr()
+    S = sp.csr_array(sp_matmul_topn(sp.csr_matrix(queries), columns, top_n=k, **options))
+    counts = np.diff(S.indptr)
+    query, place = np.repeat(np.arange(len(counts)), counts), np.arange(S.nnz)
+    place -= np.repeat(S.indptr[:-1], counts)
+    cosines = np.zeros((len(counts), k), np.float32)
+    places = np.full((len(counts), k), -1)
+    cosines[query, place], places[query, place] = S.data, S.indices
+    return cosines, places
 
 
 def torch_search(device: str, at_once: int = _PRODUCTS) -> Search:

@@ -24,17 +24,18 @@ from core.cluster.executors import Executor
 from core.data.dataset import MIN_INSTANCES, as_features, as_labels
 from core.engine.approximate_search import approximate_search
 from core.engine.config import PlainConfig
-from core.engine.exact_search import exact_search, torch_search
+from core.engine.exact_search import exact_search, sparse_search, torch_search
+from core.engine.row_views import NormalizedRows, RowView, ScaledRows, laid_out
 from core.errors import DatasetError, Problem
 
 EXACT_LIMIT = 16_384
 """Dense rows up to which neighbours are searched exactly; above, in the nearest cells."""
 
+SPARSE_LIMIT = 40_000
+"""Sparse rows up to which neighbours are searched exactly."""
+
 _BLOCK = 2**22
 """Similarities held at once by the exact search (16 MB, near a processor's cache)."""
-
-_ROWS = 2**14
-"""Rows brought to length 1 at once: in between they have twice the digits."""
 
 Found = tuple[npt.NDArray[np.float32], npt.NDArray[Any]]
 
@@ -122,22 +123,26 @@ def build_instance_graph(
     seed: int = 0,
     device: str = "cpu",
     executor: Executor | None = None,
+    folder: Path | None = None,
 ) -> InstanceGraph:
     """Connect every instance with its k nearest others by cosine similarity.
 
     Parameters
     ----------
-    X : (n, d) finite array or sparse matrix; rows are brought to unit length here
+    X : (n, d) finite array, `ScaledRows` or sparse matrix; rows are brought to unit length here
     k : neighbours per instance, at most n - 1 of which exist
     rho : exponent of the similarity
-    search : "exact", "cells", or "auto": exact up to `EXACT_LIMIT` dense rows and for sparse rows
+    search : "exact", "cells", or "auto": exact up to `EXACT_LIMIT` dense rows, or `SPARSE_LIMIT`
+        sparse ones
     seed : of the cells and of the sample that recall is measured on
     device : torch device of the search
     executor : runs blocks of cells as tasks
+    folder : where a copy of dense rows goes that is too large for memory, while it is needed
     """
     PlainConfig(k=k, rho=rho)
     options: dict[str, Any] = {"search": search, "seed": seed, "device": device}
-    return find_neighbors(X, k, executor=executor, **options).graph(k, rho)
+    options |= {"executor": executor, "folder": folder}
+    return find_neighbors(X, k, **options).graph(k, rho)
 
 
 def find_neighbors(
@@ -148,10 +153,11 @@ def find_neighbors(
     seed: int = 0,
     device: str = "cpu",
     executor: Executor | None = None,
+    folder: Path | None = None,
 ) -> Neighbors:
     """Search the k nearest other rows of every row; parameters as of `build_instance_graph`."""
     problems: list[Problem] = []
-    X = as_features(X, problems)
+    X = X if isinstance(X, ScaledRows) else as_features(X, problems)
     if not problems and X.shape[0] < MIN_INSTANCES:
         few = f"a graph needs at least {MIN_INSTANCES} instances"
         problems.append(Problem(few, "Add instances.", fatal=True, value=str(X.shape[0])))
@@ -159,13 +165,15 @@ def find_neighbors(
         raise DatasetError(problems)
     n = X.shape[0]
     k = min(k, n - 1)
-    if sp.issparse(X):
-        return Neighbors(*_nearest_sparse(_unit_sparse(X), k), "sparse", 1.0)
-    X = _unit_dense(X)
-    if search == "cells" or (search == "auto" and n > EXACT_LIMIT):
-        cosines, rows, recall = approximate_search(X, k + 1, seed, device, executor)
+    is_sparse = sp.issparse(X)
+    unit = _unit_sparse(X) if is_sparse else _unit_dense(X)
+    if search == "cells" or (search == "auto" and n > (SPARSE_LIMIT if is_sparse else EXACT_LIMIT)):
+        found = approximate_search(unit, k + 1, seed, device, executor, folder)
+        cosines, rows, recall = found
         return Neighbors(cosines, rows, "cells", recall)
-    return Neighbors(*_nearest_exact(X, k, device), "exact", 1.0)
+    if is_sparse:
+        return Neighbors(*_nearest_sparse(unit, k), "sparse", 1.0)
+    return Neighbors(*_nearest_exact(laid_out(unit), k, device), "exact", 1.0)
 
 
 def build_label_graph(Y: Any) -> LabelGraph:
@@ -211,19 +219,26 @@ def read_label_graph(path: Path | str, label_names: Sequence[str]) -> LabelGraph
     return LabelGraph.from_weights(_read_edges(Path(path), label_names, "label"))
 
 
-def _unit_dense(X: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    unit = np.empty(X.shape, np.float32)
-    for at in range(0, len(X), _ROWS):
-        part = X[at : at + _ROWS]
-        norms = np.sqrt(np.einsum("ij,ij->i", part, part, dtype=np.float64))
-        unit[at : at + _ROWS] = part / np.where(norms > 0, norms, 1)[:, None]
-    return unit
-
-
 def _unit_sparse(X: sp.csr_array) -> sp.csr_array:
     norms = np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64)).ravel()
     scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
     return sp.csr_array(sp.diags_array(scale, format="csr") @ X, dtype=np.float32)
+
+
+def _unit_dense(X: RowView) -> NormalizedRows:
+    unit = NormalizedRows(X)
+    if not unit.are_finite:  # scaled beyond what a number can be
+        problems: list[Problem] = []
+        as_features(np.asarray(X), problems)
+        raise DatasetError(problems)
+    return unit
+
+
+def _nearest_sparse(X: sp.csr_array, k: int) -> Found:
+    """Search by all threads."""
+    import torch
+
+    return sparse_search(X, X, k + 1, torch.get_num_threads())
 
 
 def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> Found:
@@ -233,22 +248,6 @@ def _nearest_exact(X: npt.NDArray[np.float32], k: int, device: str) -> Found:
     """
     search = torch_search(device, _BLOCK) if device == "cpu" else exact_search(device)
     return search(X, X, k + 1)
-
-
-def _nearest_sparse(X: sp.csr_array, k: int) -> Found:
-    """Search by a product of which each row keeps its largest values; rows share the threads."""
-    import torch
-    from sparse_dot_topn import sp_matmul_topn
-
-    X = sp.csr_matrix(X)
-    options = {"sort": True, "threshold": 0.0, "n_threads": torch.get_num_threads()}
-    S = sp.csr_array(sp_matmul_topn(X, X.T.tocsr(), top_n=k + 1, **options))
-    rows = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))
-    neighbors = np.full((S.shape[0], k + 1), -1)
-    cosines = np.zeros((S.shape[0], k + 1), np.float32)
-    place = np.arange(S.nnz) - np.repeat(S.indptr[:-1], np.diff(S.indptr))
-    neighbors[rows, place], cosines[rows, place] = S.indices, S.data
-    return cosines, neighbors
 
 
 def _others(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.cluster.executors import Executor, Item
-from core.cluster.shared_arrays import load, remove, save
+from core.cluster.shared_arrays import create, load, remove, save
 from core.engine.config import PlainConfig
 from core.engine.ensemble import Ensemble
 from core.engine.network import Between
@@ -77,8 +77,7 @@ class MembersByTasks(Ensemble):
 
     def _write_features(self, features: Rows) -> str:
         path, n = self._executor.folder / "features.npy", len(features)
-        width = features[:1].shape[1]
-        out = np.lib.format.open_memmap(path, "w+", np.float32, (n, width))
+        out = create(path, (n, features[:1].shape[1]))
         for start in range(0, n, _WRITTEN):
             out[start : start + _WRITTEN] = features[start : start + _WRITTEN].numpy()
         out.flush()

@@ -1,4 +1,4 @@
-"""Features as networks take them: scaled, on a device, row by row.
+"""Features as models take them: scaled; for networks on a device, row by row.
 
 Dense features are standardised, sparse ones perhaps brought to length 1 instead. Many dense ones
 stay where they are, also in a file mapped into memory, and are scaled as they are asked for.
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from core.data.dataset import Features
 from core.engine.config import PlainConfig
+from core.engine.row_views import ScaledRows
 
 _DENSE_LIMIT = 2**27
 """Values up to which sparse features are laid out densely (512 MB)."""
@@ -61,22 +62,26 @@ class Standardizer:
             if X.shape[0] * X.shape[1] > _DENSE_LIMIT:
                 return sp.csr_array(X * (1 / self.scale)[None, :], dtype=np.float32)
             X = X.toarray()
-        centred = X - self.mean.astype(np.float32)
-        centred /= self.scale.astype(np.float32)
-        return centred
+        return self._scaled(X)[:]
 
-    def rows(self, applied: Features, device: torch.device, X: Features | None = None) -> Rows:
-        """Return features from `apply` on the device, centred also where they stayed sparse.
+    def view(self, X: Features) -> Features:
+        """Return the same, but many dense features only scaled as they are asked for.
 
-        With X, what was given to `apply`, many of them are not kept a second time on the CPU but
-        scaled as they are asked for; X may be a file mapped into memory.
+        X, which may be a file mapped into memory, is then not kept a second time.
         """
+        return self.apply(X) if sp.issparse(X) or X.size <= _KEPT_VALUES else self._scaled(X)
+
+    def rows(self, applied: Features, device: torch.device) -> Rows:
+        """Return what `apply` or `view` gave on the device, centred also where it stayed sparse."""
         if sp.issparse(applied):
             return _SparseRows(applied, -self.mean / self.scale, device)
-        if X is not None and not sp.issparse(X) and device.type == "cpu" and X.size > _KEPT_VALUES:
-            return _ScaledRows(X, self.mean.astype(np.float32), self.scale.astype(np.float32))
+        if isinstance(applied, ScaledRows) and device.type == "cpu":
+            return _RowsWithOne(applied)
         one = torch.ones(len(applied), 1, device=device)
-        return torch.cat([torch.as_tensor(applied, device=device), one], dim=1)
+        return torch.cat([torch.as_tensor(np.asarray(applied), device=device), one], dim=1)
+
+    def _scaled(self, X: npt.NDArray[np.float32]) -> ScaledRows:
+        return ScaledRows(X, self.mean.astype(np.float32), self.scale.astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,11 @@ class UnitRows:
         scale = np.divide(1, length, where=length > 0, out=np.zeros_like(length))
         return sp.csr_array(sp.diags_array(scale.astype(np.float32)) @ X, dtype=np.float32)
 
-    def rows(self, applied: sp.csr_array, device: torch.device, X: Features = None) -> Rows:
+    def view(self, X: sp.csr_array) -> sp.csr_array:
+        """Return the same."""
+        return self.apply(X)
+
+    def rows(self, applied: sp.csr_array, device: torch.device) -> Rows:
         """Return features from `apply` on the device, a network's input being larger than 1."""
         n, d = applied.shape
         scaled = applied * np.float32(np.sqrt(d) / 3)
@@ -106,22 +115,18 @@ def fit_scaling(X: Features, config: PlainConfig) -> "Standardizer | UnitRows":
     return Standardizer.fit(X, config.standardize)
 
 
-class _ScaledRows:
-    """Rows of an array that may lie on a disk, scaled when asked for."""
+class _RowsWithOne:
+    """Scaled rows as tensors, each ending with a constant 1."""
 
-    def __init__(self, X: Features, mean: Any, scale: Any) -> None:
-        self._X, self._mean, self._scale = X, mean, scale
+    def __init__(self, X: ScaledRows) -> None:
+        self._X = X
 
     def __len__(self) -> int:
         return len(self._X)
 
     def __getitem__(self, at: Tensor | slice) -> Tensor:
         X = self._X[at if isinstance(at, slice) else at.numpy()]
-        out = np.empty((len(X), X.shape[1] + 1), np.float32)
-        out[:, -1] = 1
-        np.subtract(X, self._mean, out=out[:, :-1])
-        out[:, :-1] /= self._scale
-        return torch.from_numpy(out)
+        return torch.from_numpy(np.concatenate([X, np.ones((len(X), 1), np.float32)], axis=1))
 
 
 class _SparseRows:

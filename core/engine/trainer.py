@@ -48,7 +48,8 @@ class PlainTrainer:
 
     Parameters
     ----------
-    folder : where the files of a cluster go that `config.cluster` names, and what its workers did
+    folder : where large arrays go that are needed for a while, the files of a cluster that
+        `config.cluster` names, and what its workers did
     executor : runs coarse tasks in place of such a cluster
     """
 
@@ -145,6 +146,7 @@ class PlainTrainer:
     def _build_graph(self, scaled: Any, device: torch.device) -> InstanceGraph:
         config = self.config
         how: dict[str, Any] = {"device": str(device), "executor": self._executor}
+        how["folder"] = self._folder
         return build_instance_graph(scaled, config.k, config.rho, seed=config.seed, **how)
 
     def _epochs(
@@ -164,18 +166,18 @@ class PlainTrainer:
         yield _run_started(config, dataset, device)
 
         self._scaling = fit_scaling(dataset.features, config)
-        scaled = self._scaling.apply(dataset.features)
+        scaled = self._scaling.view(dataset.features)
         built = perf_counter()
         instance_graph = instance_graph or self._build_graph(scaled, device)
         label_graph = label_graph or build_label_graph(dataset.candidates)
         self.instance_graph, self.label_graph = instance_graph, label_graph
         yield _graphs_built(instance_graph, label_graph, perf_counter() - built)
 
-        features = self._scaling.rows(scaled, device, dataset.features)
+        features = self._scaling.rows(scaled, device)
         graphs = (instance_graph, label_graph)
         self._propagation = PseudoLabels(config, *graphs, dataset, device, self._executor)
         self._begin(dataset, scaled, features, instance_graph, targets, device)
-        del scaled  # as large as the data
+        del scaled  # perhaps as large as the data
         self._predict_without_networks(features)
         self._epoch = 0
         if theta is not None:

@@ -237,10 +237,11 @@ def keep_neighbors(workspace: Workspace, run_id: str) -> None:
         return
     X = workspace.load_dataset(run.fingerprint).features
     found = find_neighbors(
-        fit_scaling(X, run.config).apply(X),
+        fit_scaling(X, run.config).view(X),
         max(MIN_NEIGHBORS, 3 * run.config.k),
         seed=run.config.seed,
         device=str(choose_device(run.config.device)),
+        folder=target.parent,
     )
     files.write_arrays(
         target,

@@ -143,7 +143,7 @@ class Judge:
         if key not in self._neighbors:
             from core.engine.scaling import fit_scaling
 
-            scaled = fit_scaling(dataset.features, config).apply(dataset.features)
+            scaled = fit_scaling(dataset.features, config).view(dataset.features)
             seed = self._settings.base.seed
             self._neighbors[key] = find_neighbors(scaled, self._largest_k(), seed=seed)
         return self._neighbors[key].graph(config.k, config.rho)

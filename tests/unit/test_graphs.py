@@ -1,3 +1,6 @@
+from dataclasses import replace
+
+import faiss
 import numpy as np
 import oracles
 import pytest
@@ -20,6 +23,7 @@ from core.engine.graphs import (
     read_instance_graph,
     read_label_graph,
 )
+from core.engine.scaling import Standardizer
 from core.errors import ConfigError, DatasetError
 
 RNG = np.random.default_rng(0)
@@ -138,6 +142,68 @@ def test_cells_find_the_same_rows_whatever_the_threads_and_the_library():
     by_torch = approximate_search(X, 6, device="cpu:0")  # as on a device that faiss does not know
     assert np.allclose(by_torch[0], cosines, atol=1e-6)
     assert by_torch[2] == pytest.approx(recall, abs=0.01)
+
+
+def same_bits(one, other):
+    return one.recall == other.recall and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in ("cosines", "rows")
+    )
+
+
+def test_rows_of_a_file_scaled_as_they_are_asked_for_have_the_same_neighbours(
+    tmp_path, monkeypatch
+):
+    X = (3 + 2 * RNG.standard_normal((5000, 12))).astype(np.float32)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    scaling = Standardizer.fit(X)
+    kept = [find_neighbors(scaling.apply(X), 6, search=how) for how in ("cells", "exact")]
+    monkeypatch.setattr("core.engine.scaling._KEPT_VALUES", 0)
+    monkeypatch.setattr("core.engine.approximate_search._IN_MEMORY", 0)
+    view = scaling.view(mapped)
+    for how, one in zip(("cells", "exact"), kept, strict=True):
+        assert same_bits(find_neighbors(view, 6, search=how, folder=tmp_path), one)
+    assert [path.name for path in tmp_path.iterdir()] == ["X.npy"]
+
+
+def test_features_that_cannot_be_scaled_are_refused(monkeypatch):
+    monkeypatch.setattr("core.engine.scaling._KEPT_VALUES", 0)
+    X = RNG.random((20, 2)).astype(np.float32)
+    scaling = replace(Standardizer.fit(X), scale=np.array([1e-45, 1.0]))
+    with np.errstate(over="ignore"), pytest.raises(DatasetError, match="finite"):
+        find_neighbors(scaling.view(X), 3)
+
+
+def test_centres_are_those_that_faiss_finds_of_all_rows():
+    X = RNG.standard_normal((3000, 6)).astype(np.float32)
+    options = {"niter": 8, "max_points_per_centroid": 32, "min_points_per_centroid": 1}
+    whole = faiss.Kmeans(6, 5, spherical=True, seed=1, **options)
+    whole.train(X)
+    assert np.array_equal(searches._means(X, 5, 0), whole.centroids)
+
+
+def test_many_sparse_rows_are_searched_in_cells(monkeypatch):
+    topics = RNG.integers(0, 8, 3000)
+    words = np.where(RNG.random((3000, 12)) < 0.8, 40 * topics[:, None], 0)
+    words = words + RNG.integers(0, 40, (3000, 12))
+    words[7] = 400  # a word nobody else has
+    X = sp.csr_array((np.ones(words.size), (np.repeat(np.arange(3000), 12), words.ravel())))
+    X = sp.csr_array(X[:, :400])
+    exact = find_neighbors(X, 6)
+    monkeypatch.setattr("core.engine.graphs.SPARSE_LIMIT", 2000)
+    monkeypatch.setattr("core.engine.approximate_search._SIZE", 150)
+    found = []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(torch, "get_num_threads", lambda n=n_threads: n)
+        found.append(find_neighbors(X, 6))
+    assert same_bits(*found)
+    some = found[0]
+    assert (exact.search, some.search) == ("sparse", "cells")
+    assert (some.rows[7] == -1).all()
+    near = np.sort(some.cosines[:, :7]) >= np.sort(exact.cosines)[:, :1]  # whichever of equals
+    assert near[some.rows[:, 0] >= 0].mean() > 0.9
+    assert some.recall >= 0.9
+    assert abs(some.graph(6, 3.0).affinity).diagonal().sum() == 0
 
 
 def test_recall_gives_way_where_nothing_is_near(monkeypatch):
