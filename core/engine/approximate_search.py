@@ -12,11 +12,16 @@ sixth of the groups. What that misses is in the recall.
 
 Comparisons are matrix products. A cell's rows are one piece of work for one thread, and no thread
 waits for another: on a busy machine those of OpenMP do, and busily.
+
+Cells of sparse rows are found in fewer, dense dimensions; the rows that are compared in them, and
+those that recall is measured on, are the sparse ones.
+
+Of dense rows one copy is made, in the order of their cells; else they are read some at a time, so
+that what they are made of may be larger than memory.
 """
 
 import math
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +38,7 @@ from threadpoolctl import threadpool_limits
 from core.cluster.executors import Executor, Item
 from core.cluster.shared_arrays import blocks, create, load, remove, save
 from core.engine.exact_search import Search, exact_search, faiss_search, sparse_search
-from core.engine.row_views import ReducedRows, Rows, RowView, laid_out
+from core.engine.row_views import ReducedRows, Rows, RowView, in_blocks, laid_out
 
 TARGET = 0.93
 """Recall from which on more cells are not worth their time."""
@@ -59,7 +64,7 @@ _FEW_VALUES = 2048
 _BLOCK = 8192
 """Rows that find their cells at once."""
 
-_SPARSE_AT_ONCE = 32
+_SPARSE_AT_ONCE = 8
 """Cells whose sparse rows are compared at once: their products take less time than a call."""
 
 _IN_MEMORY = 2**28
@@ -94,7 +99,7 @@ def approximate_search(
             return (*_search_by_tasks(X, centres, p, k, executor), recall)
         near = _nearest(given.points, centres, p, threads)
         n, n_cells = len(near), len(centres.rows)
-        cells = _Cells.of(X, near, n_cells, _room(X, folder))
+        cells = _Cells.of(near, n_cells, lambda order: _in_order(X, order, folder))
         cosines, rows = np.empty((n, k), np.float32), np.empty((n, k), np.int32)
 
         def work(first: int) -> None:
@@ -166,12 +171,14 @@ class _Cells:
     starts: npt.NDArray[np.intp]  # (cells + 1,)
 
     @classmethod
-    def of(cls, X: Any, near: npt.NDArray[np.int32], n_cells: int, room: Rows) -> "_Cells":
-        """Sort rows into cells; dense ones into an array that has room for them."""
+    def of(
+        cls, near: npt.NDArray[np.int32], n_cells: int, in_order: Callable[[Any], Any]
+    ) -> "_Cells":
+        """Sort rows into their nearest cells; `in_order` gives them in an order."""
         rows = np.argsort(near[:, 0], kind="stable").astype(np.int32)
         near = near[rows]
         starts = np.searchsorted(near[:, 0], np.arange(n_cells + 1))
-        return cls(X[rows] if sp.issparse(X) else laid_out(X, rows, room), rows, near, starts)
+        return cls(in_order(rows), rows, near, starts)
 
     def neighbors(self, first: int, last: int, k: int, search: Search) -> tuple[Rows, Any]:
         """Return cosines and rows of the k nearest to every row of some cells."""
@@ -207,15 +214,17 @@ def _among(
     return np.take_along_axis(cosines, best, axis=1), np.take_along_axis(places, best, axis=1)
 
 
-def _room(X: Any, folder: Path | None) -> Rows:
-    """Return an array for dense rows; a large one is a file without a name that goes with it."""
+def _in_order(X: Any, order: npt.NDArray[np.int32], folder: Path | None) -> Any:
+    """Return all rows in this order; many dense ones in a file without a name that goes with it."""
     if sp.issparse(X):
-        return np.empty((0, 0), np.float32)
+        return X[order]
     if folder is None or math.prod(X.shape) <= _IN_MEMORY:
-        return np.empty(X.shape, np.float32)
+        return laid_out(X, order)
     with TemporaryFile(dir=folder) as file:
-        os.posix_fallocate(file.fileno(), 0, 4 * math.prod(X.shape))  # or it is told here
-        return np.memmap(file, np.float32, "r+", shape=X.shape)
+        for part in in_blocks(X, order):
+            file.write(part.data)
+        file.flush()
+        return np.memmap(file, np.float32, "c", shape=X.shape)
 
 
 def _means(X: RowView, n_means: int, seed: int) -> Rows:
@@ -323,7 +332,7 @@ def _search_by_tasks(
     remove([*given.values(), *found])
     given = {"X": str(folder / "cells.npy")}
     written = create(given["X"], X.shape)
-    cells = _Cells.of(X, near, len(centres.rows), written)
+    cells = _Cells.of(near, len(centres.rows), lambda order: laid_out(X, order, written))
     written.flush()
     given |= {
         name: save(folder / f"{name}.npy", getattr(cells, name))

@@ -31,8 +31,9 @@ from core.errors import DatasetError, Problem
 EXACT_LIMIT = 16_384
 """Dense rows up to which neighbours are searched exactly; above, in the nearest cells."""
 
-SPARSE_LIMIT = 40_000
-"""Sparse rows up to which neighbours are searched exactly."""
+SPARSE_LIMIT = 65_536
+"""Sparse rows up to which neighbours are searched exactly: of texts with little in common cells
+would compare as many."""
 
 _BLOCK = 2**22
 """Similarities held at once by the exact search (16 MB, near a processor's cache)."""

@@ -4,6 +4,7 @@ What they are made of may lie on a disk and be larger than memory. A row has the
 others are asked for with it.
 """
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -64,9 +65,8 @@ class NormalizedRows:
     def __init__(self, X: RowView) -> None:
         self._X, self.shape = X, X.shape
         squares = np.empty(len(X))
-        for at in range(0, len(X), _BLOCK):
-            part = X[at : at + _BLOCK]
-            squares[at : at + _BLOCK] = np.einsum("ij,ij->i", part, part, dtype=np.float64)
+        for at, part in zip(_blocks(len(X)), in_blocks(X), strict=True):
+            squares[at] = np.einsum("ij,ij->i", part, part, dtype=np.float64)
         lengths = np.sqrt(squares)
         self._lengths = np.where(lengths > 0, lengths, 1)[:, None]
 
@@ -111,7 +111,17 @@ class ReducedRows:
 def laid_out(rows: RowView, order: npt.NDArray[Any] | None = None, out: Rows | None = None) -> Rows:
     """Write all rows, in this order, into an array, which may be larger than memory."""
     out = np.empty(rows.shape, np.float32) if out is None else out
-    for at in range(0, len(out), _BLOCK):
-        some = slice(at, at + _BLOCK)
-        out[some] = rows[some if order is None else order[some]]
+    for at, part in zip(_blocks(len(out)), in_blocks(rows, order), strict=True):
+        out[at] = part
     return out
+
+
+def in_blocks(rows: RowView, order: npt.NDArray[Any] | None = None) -> Iterator[Rows]:
+    """Yield all rows, in this order, some at a time."""
+    for at in _blocks(len(rows)):
+        yield rows[at if order is None else order[at]]
+
+
+def _blocks(n: int) -> Iterator[slice]:
+    for at in range(0, n, _BLOCK):
+        yield slice(at, at + _BLOCK)
