@@ -32,8 +32,8 @@ EXACT_LIMIT = 16_384
 """Dense rows up to which neighbours are searched exactly; above, in the nearest cells."""
 
 SPARSE_LIMIT = 65_536
-"""Sparse rows up to which neighbours are searched exactly: of texts with little in common cells
-would compare as many."""
+"""Sparse rows up to which neighbours are searched exactly: of made texts cells take longer at
+40,000 (9.7 s instead of 8.1), and less at 100,000 (31 instead of 53)."""
 
 _BLOCK = 2**22
 """Similarities held at once by the exact search (16 MB, near a processor's cache)."""
