@@ -194,7 +194,7 @@ def test_evidence_adds_up_on_screen_and_neighbours_open(page):
     edges = lambda: [float(one) for one in cells(table, 3)]  # noqa: E731
     given = edges()
     assert given == sorted(given, reverse=True)
-    table.locator(".dvn-scroller").click(position={"x": 190, "y": 18})  # the menu of the edges
+    table.locator(".dvn-scroller").click(position={"x": 250, "y": 18})  # the menu of the edges
     first = cells(table, 3)[0]
     page.get_by_role("menuitem", name="Sort ascending").click()
     expect(table.locator("td[aria-colindex='3']").first).not_to_have_text(first)

@@ -48,12 +48,18 @@ def test_numbers_of_people_become_votes_and_are_asked_about(
     assert len(asked) == (name != "soft_labels")  # which add up to one
 
 
-def test_numbers_alone_are_no_labels(tmp_path: Path) -> None:
+def test_numbers_alone_are_asked_about_or_no_labels(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    rows = [f"{i},{i % 4},{i * 7 % 4},{i * 3 % 4}" for i in range(40)]
-    path.write_text("\n".join(["id,x,y,z", *rows]))
-    with pytest.raises(DatasetError, match="no label columns"):
-        formats.read(path)
+    for scale in (1, 90):
+        rows = [f"{i},{i % 4 * scale},{i * 7 % 4},{i * 3 % 4}" for i in range(40)]
+        path.write_text("\n".join(["id,x,y,z", *rows]))
+        if scale == 1:
+            found = formats.read(path)
+            assert (found.dataset.n_labels, found.dataset.votes.n_sources) == (3, 3)
+            assert any("what do the numbers say?" in one.message for one in found.problems)
+        else:
+            with pytest.raises(DatasetError, match="no label columns"):
+                formats.read(path)
 
 
 def test_columns_that_differ_by_a_number_are_asked_about(tmp_path: Path) -> None:
