@@ -51,6 +51,42 @@ def test_excel_habits_are_understood_and_kept(tmp_path: Path) -> None:
     assert path.read_bytes() == codecs.BOM_UTF8 + expected.encode()
 
 
+HEADS = ",G,G,\r\n{}id,x,y,labels\r\n"
+BODY = "".join(f'i{k},{k}.50,"{k % 3}",sea\r\n' for k in range(12))
+
+
+@pytest.mark.parametrize("between", ["", "\r\n"])  # a line without anything
+def test_two_lines_of_names_become_one_and_rows_come_back_as_they_were(
+    between: str, tmp_path: Path
+) -> None:
+    result = read_text(tmp_path, HEADS.format(between) + BODY)
+    assert result.dataset.feature_names == ("x", "y")
+    assert "An export has one line of names" in result.problems[0].fix
+    path = formats.write(result.dataset, tmp_path / "b.csv", mapping=result.mapping)
+    assert path.read_bytes() == ("id,x,y,labels\r\n" + BODY).encode()
+
+
+def test_lines_stated_to_be_items_name_no_columns(tmp_path: Path) -> None:
+    columns = {"id": "column1", "features": (), "labels": ("column4",), "layout": "delimited"}
+    stated = ColumnMapping.model_validate({"header": False, **columns})
+    result = read_text(tmp_path, "a,x,y,sea\nid,u,v,sun\n" + BODY, mapping=stated)
+    assert result.dataset.ids[:2] == ("a", "id")
+
+
+def test_an_item_without_numbers_is_no_second_line_of_names(tmp_path: Path) -> None:
+    result = read_text(tmp_path, "id,x,y,labels\r\nfirst,-,-,sea\r\n" + BODY)
+    assert result.dataset.ids[0] == "first"
+
+
+@pytest.mark.parametrize("ending", ["Total", '"To\ntal"'])
+def test_a_row_of_sums_is_told_and_one_on_two_lines_is_an_item(ending: str, tmp_path: Path) -> None:
+    result = read_text(tmp_path, f"id,x,y,labels\r\n{BODY}{ending},72.00,12,\r\n")
+    is_passed_over = "\n" not in ending
+    assert result.dataset.n_instances == 13 - is_passed_over
+    told = [one.fix for one in result.problems if "sums" in one.message]
+    assert [one.endswith("An export leaves it out.") for one in told] == [True] * is_passed_over
+
+
 def test_quoted_newlines_stay_in_their_cell(tmp_path: Path) -> None:
     text = 'id,"te\nxt",x,label_a\n1,"a\n""b"", c",1.5,0\n2,,2.5,1\n3,z,3.5,1\n'
     display = read_text(tmp_path, text).dataset.display

@@ -173,26 +173,36 @@ def without_questions(text: Text) -> Iterator[Text]:
 
 
 @contextmanager
-def with_one_header(text: Text) -> Iterator[Text]:
+def with_one_header(text: Text, findings: Findings, stated: bool | None) -> Iterator[Text]:
     """Give the text with one line of names where it has two or three, one above the other.
 
-    A name is what the lowest line says, behind what stands above it where that comes twice.
+    A name is what the lowest line says, behind what stands above it where that comes twice. What
+    is below is copied as it is, and all of it where it is stated that no line names columns.
     """
+    if stated is False:
+        yield text
+        return
     with text.path.open(encoding="utf-8-sig", newline="") as file:
         head = file.read(SAMPLE)
     between = separator_of(head)
-    is_named = between is not None and has_header(head, between)
-    n = n_headers(head, str(between)) if is_named else 1
-    if n == 1:
+    n = n_headers(head, between) if between is not None and has_header(head, between) else 1
+    if between is None or n == 1:
         yield text
         return
-
-    def rows(lines: Iterator[str]) -> Iterator[list[str]]:
-        given = csv.reader(lines, delimiter=between or ",")
-        return chain([one_header(list(islice(given, n)))], given)
-
-    with _rewritten(text, rows, between or ",") as copy:
-        yield copy
+    fix = "Nothing to do, unless one of them is an item. An export has one line of names."
+    findings.add(f"{n} lines together name the columns", fix)
+    end = "\r\n" if "\r\n" in head else "\n"
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, text.path.name)
+        with (
+            text.path.open(encoding="utf-8-sig", newline="") as old,
+            copy.open("w", encoding="utf-8", newline="") as new,
+        ):
+            given = filter(None, csv.reader(old, delimiter=between))
+            names = one_header(list(islice(given, n)))
+            csv.writer(new, delimiter=between, lineterminator=end).writerow(names)
+            shutil.copyfileobj(old, new)
+        yield _scan(copy)
 
 
 @contextmanager
@@ -202,7 +212,7 @@ def without_totals(text: Text, findings: Findings) -> Iterator[Text]:
     if at is None:
         yield text
         return
-    fix = "Nothing to do, unless it is an item."
+    fix = "Nothing to do, unless it is an item. An export leaves it out."
     findings.add("the last row holds the sums of those above it and is passed over", fix)
     with _cut(text, at) as copy:
         yield copy
@@ -215,6 +225,8 @@ def _start_of_totals(text: Text) -> int | None:
         start = file.seek(max(0, size - SAMPLE))
         tail = file.read().rstrip()
     at = start + tail.rfind(b"\n") + 1
+    if tail[at - start :].count(b'"') % 2:  # it began on a line above
+        return None
     with text.path.open(encoding="utf-8-sig", newline="") as file:
         between = separator_of(file.read(SAMPLE))
     if between is None or at <= start or not _may_be_sums(tail.decode("utf-8", "replace"), between):

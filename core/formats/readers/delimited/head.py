@@ -21,7 +21,7 @@ FILE = re.compile(r"[^\s]+\.\w{2,5}")
 NUMBERS = re.compile(r"\s*\d+(\s*[,;| ]\s*\d+)*\s*")
 LIST = re.compile(r"\s*[|;,]\s*")
 MOSTLY = 0.8
-MAX_HEADERS, MIN_BELOW, MIN_NAMED = 3, 3, 2  # lines of names, rows and numbers below them
+MAX_HEADERS, MIN_BELOW, MIN_NAMED = 3, 3, 2  # lines of names, rows below, names of numbers
 
 
 def has_header(text: str, separator: str) -> bool:
@@ -63,12 +63,12 @@ def _names_again(records: Sequence[Sequence[str]], n: int) -> bool:
     if n > 1 and row[0] and not any(row[1:]) and not above[0]:
         return True
     columns = [[one[j].strip() for one in below if j < len(one)] for j in range(len(row))]
-    counted = [
+    named = {
         cell
         for cell, column in zip(row, columns, strict=True)
         if (filled := [one for one in column if one]) and _share_of_numbers(filled) == 1
-    ]
-    return sum(map(bool, counted)) >= MIN_NAMED and len(set(row)) > 1
+    }
+    return len(named - {""}) >= MIN_NAMED
 
 
 def one_header(records: Sequence[Sequence[str]]) -> list[str]:

@@ -65,7 +65,7 @@ def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[So
         as_utf8(path, findings) as whole,
         without_remarks(whole) as table,
         without_questions(table) as answers,
-        with_one_header(answers) as headed,
+        with_one_header(answers, findings, stated) as headed,
         without_empty_end(headed) as ended,
         without_totals(ended, findings) as text,
     ):
