@@ -4,6 +4,7 @@ A task that runs again writes the same file again; whoever has it mapped keeps w
 """
 
 import os
+from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,14 @@ def save(path: Path | str, array: Array) -> str:
     return str(path)
 
 
-def create(path: Path | str, shape: tuple[int, ...]) -> np.memmap[Any, Any]:
-    """Map a new array into memory, to be written block by block and then flushed."""
-    return np.lib.format.open_memmap(path, "w+", np.float32, shape)
+def save_parts(path: Path | str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
+    """Write an array's rows as they come, float32; a disk without room is told, as by `save`."""
+    header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+    with open(path, "xb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            file.write(np.ascontiguousarray(part, "<f4").data)
+    return str(path)
 
 
 def load(path: Path | str) -> Array:

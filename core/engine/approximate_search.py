@@ -36,7 +36,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from core.cluster.executors import Executor, Item
-from core.cluster.shared_arrays import blocks, create, load, remove, save
+from core.cluster.shared_arrays import blocks, load, remove, save, save_parts
 from core.engine.exact_search import Search, exact_search, faiss_search, sparse_search
 from core.engine.row_views import ReducedRows, Rows, RowView, in_blocks, laid_out
 
@@ -165,7 +165,7 @@ class _Centres:
 class _Cells:
     """Rows in the order of their cells."""
 
-    X: Any  # (n, d), an array or a sparse matrix
+    X: Any  # (n, d), an array or a sparse matrix; of tasks the path of one
     rows: npt.NDArray[np.int32]  # (n,) which row each of them is
     near: npt.NDArray[np.int32]  # (n, p) the cells nearest to each, its own first
     starts: npt.NDArray[np.intp]  # (cells + 1,)
@@ -196,7 +196,7 @@ def _among(
     places = np.full((*near.shape, k), -1, np.int32)
     order = np.argsort(near, axis=None, kind="stable")
     others, begin = np.unique(near.ravel()[order], return_index=True)
-    for other, at in zip(others, np.split(order, begin[1:]), strict=True):
+    for other, at in zip(others, np.split(order, begin)[1:], strict=True):
         if other < 0:  # fewer are near than were asked for
             continue
         first, last = starts[other : other + 2]
@@ -206,7 +206,7 @@ def _among(
             best, found = search(X[query], rows[first:last], some)
             cosines[query, probe, :some] = best
             places[query, probe, :some] = np.where(found < 0, -1, found + first)
-    cosines, places = (part.reshape(len(near), -1) for part in (cosines, places))
+    cosines, places = (part.reshape(len(near), near.shape[1] * k) for part in (cosines, places))
     if cosines.shape[1] > 2 * k:  # sorting all would take a tenth of the search
         top = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
         cosines, places = (np.take_along_axis(part, top, axis=1) for part in (cosines, places))
@@ -319,10 +319,7 @@ def _search_by_tasks(
         name: save(folder / f"{name}.npy", getattr(centres, name))
         for name in ("rows", "groups", "starts")
     }
-    given["X"] = str(folder / "X.npy")
-    written = create(given["X"], X.shape)
-    laid_out(X, out=written)
-    written.flush()
+    given["X"] = save_parts(folder / "X.npy", X.shape, in_blocks(X))
     items = [
         {**given, "p": p, "from": first, "to": last, "out": str(folder / f"near-{first}.npy")}
         for first, last in blocks(n, n_blocks)
@@ -330,11 +327,11 @@ def _search_by_tasks(
     found = list(executor.map(_find_cells, items, "cells of rows"))
     near = np.concatenate([load(path) for path in found])
     remove([*given.values(), *found])
-    given = {"X": str(folder / "cells.npy")}
-    written = create(given["X"], X.shape)
-    cells = _Cells.of(near, len(centres.rows), lambda order: laid_out(X, order, written))
-    written.flush()
-    given |= {
+    path = folder / "cells.npy"
+    cells = _Cells.of(
+        near, len(centres.rows), lambda order: save_parts(path, X.shape, in_blocks(X, order))
+    )
+    given = {"X": cells.X} | {
         name: save(folder / f"{name}.npy", getattr(cells, name))
         for name in ("rows", "near", "starts")
     }

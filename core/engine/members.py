@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from core.cluster.executors import Executor, Item
-from core.cluster.shared_arrays import create, load, remove, save
+from core.cluster.shared_arrays import load, remove, save, save_parts
 from core.engine.config import PlainConfig
 from core.engine.ensemble import Ensemble
 from core.engine.network import Between
@@ -77,11 +77,8 @@ class MembersByTasks(Ensemble):
 
     def _write_features(self, features: Rows) -> str:
         path, n = self._executor.folder / "features.npy", len(features)
-        out = create(path, (n, features[:1].shape[1]))
-        for start in range(0, n, _WRITTEN):
-            out[start : start + _WRITTEN] = features[start : start + _WRITTEN].numpy()
-        out.flush()
-        return str(path)
+        parts = (features[at : at + _WRITTEN].numpy() for at in range(0, n, _WRITTEN))
+        return save_parts(path, (n, features[:1].shape[1]), parts)
 
     def _write_state(self) -> dict[str, str]:
         state = self.state()

@@ -108,9 +108,9 @@ class ReducedRows:
         return NormalizedRows(self._X[at][:, self._columns] @ self._V)[:]
 
 
-def laid_out(rows: RowView, order: npt.NDArray[Any] | None = None, out: Rows | None = None) -> Rows:
-    """Write all rows, in this order, into an array, which may be larger than memory."""
-    out = np.empty(rows.shape, np.float32) if out is None else out
+def laid_out(rows: RowView, order: npt.NDArray[Any] | None = None) -> Rows:
+    """Return all rows, in this order, as an array."""
+    out = np.empty(rows.shape, np.float32)
     for at, part in zip(_blocks(len(out)), in_blocks(rows, order), strict=True):
         out[at] = part
     return out

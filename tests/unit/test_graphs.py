@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from local_executor import LocalExecutor
 
 from core.engine import approximate_search as searches
 from core.engine.approximate_search import TARGET, approximate_search
@@ -204,6 +205,19 @@ def test_many_sparse_rows_are_searched_in_cells(monkeypatch):
     assert near[some.rows[:, 0] >= 0].mean() > 0.9
     assert some.recall >= 0.9
     assert abs(some.graph(6, 3.0).affinity).diagonal().sum() == 0
+
+
+@pytest.mark.parametrize("n_workers", [0, 2])
+def test_rows_of_few_kinds_leave_cells_empty(tmp_path, n_workers):
+    X = np.repeat(np.eye(2, 8, dtype=np.float32), 1000, axis=0)
+    executor = LocalExecutor(tmp_path, n_workers) if n_workers else None
+    found = find_neighbors(X, 5, search="cells", executor=executor)
+    assert np.allclose(found.cosines, 1, atol=1e-6)
+
+
+def test_many_sparse_rows_of_few_kinds_leave_cells_empty():
+    X = sp.csr_array(np.repeat(np.eye(2, 9, dtype=np.float32), 5000, axis=0))
+    assert (find_neighbors(X, 5, search="cells").cosines == 1).all()
 
 
 def test_recall_gives_way_where_nothing_is_near(monkeypatch):
