@@ -11,7 +11,7 @@ that is merely slow goes on.
 import os
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from threading import Lock, Thread
 from time import monotonic, sleep
 from typing import Any
@@ -33,7 +33,7 @@ class StallGuard:
         self._begun: dict[object, float] = {}  # when each block began that has not ended
         self._lock = Lock()
         self._thread: Thread | None = None  # runs while there are blocks
-        sa.event.listen(engine, "connect", self._opened)
+        sa.event.listen(engine, "connect", self._opened, insert=True)  # before it is first asked
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -77,7 +77,7 @@ class StallGuard:
             psycopg.connect(*positional, **{**named, **self._connect_args}).close()
         except psycopg.errors.ConnectionTimeout:
             return False
-        except psycopg.Error:
+        except (psycopg.Error, OSError):  # also where this process has no descriptor left
             pass
         return True
 
@@ -86,5 +86,5 @@ class StallGuard:
             connections = list(self._connections)
         for connection in connections:
             with suppress(sa.exc.SQLAlchemyError, OSError, self._engine.dialect.loaded_dbapi.Error):
-                with closing(socket.socket(fileno=os.dup(connection.fileno()))) as same:
+                with socket.socket(fileno=os.dup(connection.fileno())) as same:
                     same.shutdown(socket.SHUT_RDWR)

@@ -3,10 +3,11 @@
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from time import monotonic, sleep
 
 import pytest
+import sqlalchemy as sa
 from app_server import ROOT, is_served, serving
 from desk_clients import Person
 from finished_run import finished_run
@@ -15,7 +16,8 @@ from store_integrity import integrity
 
 from core.errors import DatabaseUnreachable
 from core.runs import worker
-from core.store import RunState, Workspace
+from core.store import Database, RunState, Workspace, stalled
+from core.store import database as database_module
 from plain_app.server import tokens
 
 pytestmark = pytest.mark.hammer
@@ -101,6 +103,28 @@ def test_a_database_that_answers_nobody_for_a_while_costs_time_and_nothing_else(
     assert sorted(stored) == sorted(ann.sent) == sorted(ann.acknowledged)
     print(f"\n{len(stored)} decisions", *ann.failures, sep="\n")
     assert not [one for one in ann.failures if " 500" in one]
+
+
+def test_a_connection_that_has_just_been_made_is_cut_too(postgres, postgres_url, monkeypatch):
+    """The server stops answering before it is asked for anything."""
+    for name, seconds in (("PATIENCE_SECONDS", 0.5), ("LOOK_SECONDS", 0.2)):
+        monkeypatch.setattr(stalled, name, seconds)
+    monkeypatch.setitem(database_module._PATIENCE, "connect_timeout", 2)
+    database = Database(postgres_url)
+    database.close()
+    with ExitStack() as frozen:
+        sa.event.listen(
+            database._engine,
+            "connect",
+            lambda *_: frozen.enter_context(postgres.frozen()),
+            insert=True,
+            once=True,
+        )
+        begin = monotonic()
+        with pytest.raises(DatabaseUnreachable), database.read():
+            pass
+        assert monotonic() - begin < TOLD_SECONDS
+    database.close()
 
 
 def assert_everybody_is_told(space, server):
