@@ -39,7 +39,7 @@ class Stage:
         config = PlainConfig(epochs=2 * EPOCHS)
         self.run_id = self.space.runs.create(self.dataset.fingerprint, config, "try").id
         if state == "queued":
-            return self._keep_the_only_place()
+            return self.keep_the_only_place()
         self._work("finished" if state == "elsewhere" else state)
         if state == "elsewhere":
             self._move_files_away()
@@ -59,7 +59,8 @@ class Stage:
             self._lock.release()
         self.space.close()
 
-    def _keep_the_only_place(self) -> "Stage":
+    def keep_the_only_place(self) -> "Stage":
+        """Have a run at work beside which no other begins: they wait in the queue."""
         other = self.space.runs.create(self.dataset.fingerprint, PlainConfig(), "other")
         self._claim(other.id, locked=True)
         return self

@@ -244,10 +244,10 @@ def _launch(space: Any, run_id: str, as_json: bool = False) -> None:
         where = space.runs.elsewhere(run)
         waits = f"its files are on {where}" if where else "it begins when a run at work has ended"
         return log.print(f"Run {run.id} waits in the queue: {waits}.")
-    if run.heartbeat is None:
-        return log.print(f"Run {run.id} was launched; its process has not reported yet.")
     if run.state.is_ended:
         return log.print(f"Run {run.id} has {run.state} already. {run.error or ''}".strip())
+    if run.heartbeat is None:
+        return log.print(f"Run {run.id} was launched; its process has not reported yet.")
     return log.print(f"Run {run.id} is on its way.")
 
 

@@ -10,7 +10,7 @@ from finished_run import finished_run
 from core import tuning
 from core.engine.config import PlainConfig
 from core.methods.choice import method_config
-from core.store import files
+from core.store import RunState, files
 from core.tuning import StudySettings
 from core.tuning.search import work
 from plain_app.services import compare, maps
@@ -142,22 +142,20 @@ def test_the_papers_ablations_are_started_from_here(stage, open_app, monkeypatch
     assert started["w/o LS"].beta == 0
 
 
-def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_app, monkeypatch):
-    launched = []
-    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
+def test_methods_are_started_judged_and_brought_to_a_consensus(stage, two, open_app):
+    stage.keep_the_only_place()
     app = open_app("compare")
     assert "Judged by the truth" in texts(app)
     assert "Ranks are drawn for three or more." in texts(app)
     app.pills(key="compare.methods").set_value(["ml-knn", "pml-ni"]).run()
     app.button(key="compare.start").click().run()
     assert not app.exception
-    names = [stage.space.runs.get(one).config.method.name for one in launched]
-    assert names == ["ml-knn", "pml-ni"]
+    waiting = [one for one in stage.space.runs.list() if one.state is RunState.QUEUED]
+    assert [one.config.method.name for one in reversed(waiting)] == ["ml-knn", "pml-ni"]
     assert sorted(app.multiselect(key="compare.consensus_of").value) == sorted(two)
     app.button(key="compare.make_consensus").click().run()
     assert not app.exception
-    made = stage.space.runs.get(launched[-1]).config.method
+    made = stage.space.runs.list()[0].config.method
     assert made.name == "consensus"
     assert sorted(dict(made.settings)["runs"].split()) == sorted(two)
 

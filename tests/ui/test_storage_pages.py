@@ -8,7 +8,7 @@ from app_stages import texts
 from finished_run import finished_run, keep_map
 
 from core.engine.config import PlainConfig
-from core.store import Workspace, files
+from core.store import RunState, Workspace, files
 
 PAGES = ("train", "explore", "review", "tune", "export", "compare")
 
@@ -48,13 +48,12 @@ def test_a_page_says_which_object_is_missing_and_what_to_do(of_anna, open_app, t
 
 
 def test_a_run_whose_server_fell_silent_can_go_on_here(of_anna, open_app, tmp_path, monkeypatch):
-    anna, launched = Workspace(tmp_path / "anna"), []
+    anna = Workspace(tmp_path / "anna")
     run = anna.runs.create(anna.runs.get(of_anna.run_id).fingerprint, PlainConfig(epochs=3))
     anna.runs.claim(run.id, 1, 1.0)
     of_anna.run_id = run.id
+    of_anna.keep_the_only_place()
     monkeypatch.setattr("core.runs.worker.SILENT_SECONDS", -1.0)
-    monkeypatch.setattr("core.runs.worker.launch", lambda space, run_id: launched.append(run_id))
-    monkeypatch.setattr("core.runs.worker.start_queued", lambda space: None)
     app = open_app("train")
     assert "The run can be resumed there." in texts(app)
     assert not [one for one in app.button if one.key == "train.here"]  # nothing was uploaded
@@ -64,6 +63,6 @@ def test_a_run_whose_server_fell_silent_can_go_on_here(of_anna, open_app, tmp_pa
     app.run()
     app.button(key="train.here").click().run()
     assert not app.exception
-    (new,) = launched
-    assert app.session_state["frame.run"] == new != run.id
-    assert of_anna.space.runs.get(new).machine == of_anna.space.machines.here
+    new = of_anna.space.runs.get(app.session_state["frame.run"])
+    assert (new.state, new.machine) == (RunState.QUEUED, of_anna.space.machines.here)
+    assert new.id != run.id

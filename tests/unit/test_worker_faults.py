@@ -15,6 +15,7 @@ from real_runs import assert_same_results, kill_all, queue, wait
 from typer.testing import CliRunner
 
 from core.cli import app
+from core.cli.runs import _launch
 from core.errors import StoreError, StoreUnavailable
 from core.runs import worker
 from core.runs.results import confidence_history
@@ -165,6 +166,20 @@ def test_a_worker_that_died_before_it_claimed_its_run_is_noticed_at_once(
     assert "on its way" not in said.stderr
     monkeypatch.delenv("PLAIN_FAILPOINT")
     assert worker.run_training(workspace, run.id).state is RunState.FINISHED
+
+
+@pytest.mark.parametrize("state", [RunState.FAILED, RunState.STOPPED])
+def test_a_run_that_has_ended_by_the_time_it_is_told_of_is_not_on_its_way(
+    workspace, demo, capsys, state
+):
+    run = queue(workspace, demo)
+    if state is RunState.FAILED:
+        workspace.runs.claim(run.id, os.getpid(), 1.0)
+    workspace.runs.finish(run.id, state, "no memory" if state is RunState.FAILED else None)
+    _launch(workspace, run.id)
+    told = " ".join(capsys.readouterr().err.split())
+    why = " no memory" if state is RunState.FAILED else ""
+    assert told == f"Run {run.id} has {state} already.{why}"
 
 
 def test_a_run_that_could_not_be_launched_waits_in_the_queue(workspace, demo, monkeypatch):
