@@ -97,8 +97,11 @@ class ReducedRows:
         weights = np.bincount(some.indices, some.data**2, some.shape[1])
         self._columns = np.sort(np.argsort(-weights, kind="stable")[:_COLUMNS])
         some = sp.csr_matrix(some[:, self._columns])
-        svd = TruncatedSVD(min(_DIMENSIONS, *some.shape), n_iter=3, random_state=seed).fit(some)
-        self._V = np.ascontiguousarray(svd.components_.T, np.float32)
+        d = min(_DIMENSIONS, *some.shape)
+        V = np.eye(d)  # where there are no more columns
+        if d < some.shape[1]:
+            V = TruncatedSVD(d, n_iter=3, random_state=seed).fit(some).components_.T
+        self._V = np.ascontiguousarray(V, np.float32)
         self._X, self.shape = X, (n, self._V.shape[1])
 
     def __len__(self) -> int:

@@ -215,8 +215,10 @@ def test_rows_of_few_kinds_leave_cells_empty(tmp_path, n_workers):
     assert np.allclose(found.cosines, 1, atol=1e-6)
 
 
-def test_many_sparse_rows_of_few_kinds_leave_cells_empty():
-    X = sp.csr_array(np.repeat(np.eye(2, 9, dtype=np.float32), 5000, axis=0))
+@pytest.mark.parametrize("n_columns", [1, 9, 300])
+def test_many_sparse_rows_of_few_kinds_leave_cells_empty(n_columns):
+    kinds = np.eye(min(n_columns, 2), n_columns, dtype=np.float32)
+    X = sp.csr_array(np.repeat(kinds, 5000, axis=0))
     assert (find_neighbors(X, 5, search="cells").cosines == 1).all()
 
 
