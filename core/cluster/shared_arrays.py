@@ -32,7 +32,7 @@ def save(path: Path | str, array: Array) -> str:
 def save_parts(path: Path | str, shape: tuple[int, ...], parts: Iterable[Array]) -> str:
     """Write an array's rows as they come, float32; a disk without room is told, as by `save`."""
     header = {"descr": "<f4", "fortran_order": False, "shape": shape}
-    with open(path, "xb") as file:
+    with open(path, "wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         for part in parts:
             file.write(np.ascontiguousarray(part, "<f4").data)
