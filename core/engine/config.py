@@ -174,6 +174,11 @@ class PlainConfig(BaseModel):
         return self if dataset.has_features else self.model_copy(update={"alpha": 0.0})
 
     @property
+    def computes_at_once(self) -> bool:
+        """Whether this is another method that has no epochs."""
+        return self.method is not None and self.epochs == 1
+
+    @property
     def propagation(self) -> dict[str, Any]:
         """What `Propagator` takes of these settings."""
         return {name: getattr(self, name) for name in PROPAGATION}

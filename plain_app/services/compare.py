@@ -107,8 +107,7 @@ def subject(key: str) -> Subject | None:
 def _run(folder: str, key: str) -> Subject:
     results = explore.explored(key)
     config = results.run.config
-    computes_at_once = config.method is not None and config.epochs == 1
-    epochs = [] if computes_at_once else runs.events(key).epochs
+    epochs = [] if config.computes_at_once else runs.events(key).epochs
     curves: dict[str, Curve] = {
         "loss": [(one.epoch, one.loss) for one in epochs],
         "entropy": [(one.epoch, one.entropy) for one in epochs],

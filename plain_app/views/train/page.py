@@ -274,7 +274,8 @@ def _spent(spent: dict[str, float], stage: str) -> str:
 
 def _progress_text(run: RunRow, status: Status, events: RunEvents) -> str:
     if events.ended is not None:
-        return counted(run.epoch, "epoch") if run.config.epochs > 1 else "computed in one go"
+        at_once = run.config.computes_at_once
+        return "computed in one go" if at_once else counted(run.epoch, "epoch")
     if status == "queued":
         return "Waiting for its turn"
     if status != "running":

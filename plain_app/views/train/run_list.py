@@ -79,7 +79,7 @@ def _run_row(run: RunRow) -> dict[str, Any]:
         "run": runs.title(run),
         "state": runs.status(run),
         "epochs": run.epoch if run.state.is_ended else run.config.epochs,
-        "loss": epochs[-1].loss if epochs and run.config.epochs > 1 else None,
+        "loss": epochs[-1].loss if epochs and not run.config.computes_at_once else None,
         "AUC": scores.get("auc"),
         "F1": scores.get("f1"),
         "created": local_time(run.created)[:16],

@@ -30,8 +30,7 @@ SCRUB, SCRUBBED, ANSWERED = "train.scrub", "train.scrubbed", "train.answered"
 
 def sections(run: RunRow) -> list[str]:
     """Return what there is to see of a run: less where a method computed in one go."""
-    at_once = run.config.method is not None and run.config.epochs == 1
-    return list(_AT_ONCE if at_once else SECTIONS)
+    return list(_AT_ONCE if run.config.computes_at_once else SECTIONS)
 
 
 def draw_section(title: str, run: RunRow, events: RunEvents) -> None:
