@@ -92,13 +92,43 @@ def test_parts_of_a_data_set_share_its_xml(tmp_path: Path) -> None:
     assert arff.read(path).dataset.label_names == ("b",)
 
 
-def test_missing_and_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
+def test_wrong_values_are_all_named_at_once(tmp_path: Path) -> None:
     text = "@relation 'x: -C 1'\n@attribute a {0,1}\n@attribute w real\n@attribute s string\n"
     text += "@data\n?,1,?\n0,x,b\n2,1,b\n1,1\n"
     with pytest.raises(DatasetError) as caught:
         arff.read(mulan(tmp_path, text, xml=None))
     found = [(p.row, p.column, p.value) for p in caught.value.problems]
-    assert found == [(6, "a", "?"), (7, "w", "x"), (8, "a", "2"), (9, None, "2")]
+    assert found == [(7, "w", "x"), (8, "a", "2"), (9, None, "2")]
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_missing_nominal_values_are_told_and_never_another_value(
+    tmp_path: Path, is_sparse: bool
+) -> None:
+    text = "@relation 'x: -C -2'\n@attribute colour {red,green,blue}\n@attribute wet {no,yes}\n"
+    text += "@attribute side {left,right}\n@attribute size {2,3,4}\n"
+    text += "@attribute a {1,0}\n@attribute b numeric\n@data\n"
+    rows = [
+        "green,yes,right,4,0,1",
+        "?,?,?,?,?,?",
+        "blue,no,left,2,1,0",
+        "red,no,left,3,1,1",
+        "red,no,left,3,0,1",
+    ]
+    if is_sparse:
+        numbered = [enumerate(row.split(",")) for row in rows]
+        rows = ["{" + ",".join(f"{j} {cell}" for j, cell in row) + "}" for row in numbered]
+    read = arff.read(mulan(tmp_path, text + "\n".join(rows) + "\n", xml=None))
+    features = cases.dense(read.dataset.features)
+    one_hot = [[0, 1, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]]
+    means = [[1, 1, 4], [0.25, 0.25, 3], [0, 0, 2], [0, 0, 3], [0, 0, 3]]
+    assert np.hstack([one_hot, means]).tolist() == features.tolist()
+    assert read.dataset.candidates.tolist() == [[0, 1], [0, 0], [1, 0], [1, 1], [0, 1]]
+    told = {one.column: one.message for one in read.problems if one.value == "1 missing"}
+    assert told.keys() == {"colour", "wet", "side=right", "size", "a", "b"}
+    assert "0 in every feature" in told["colour"]
+    assert "not offered" in told["a"]
+    assert "mean" in told["size"]
 
 
 def test_file_without_named_labels_says_how_to_name_them(tmp_path: Path) -> None:

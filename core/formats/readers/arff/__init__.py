@@ -2,8 +2,8 @@
 
 Owns what attributes mean: labels, `true_<label>` truth, `candidate_<label>` beside resolved
 labels, texts for display, all else features. Written are features and labels alone, because other
-programs take every other attribute for a feature; the rest is in the side file. Refuses missing
-values, and XML with entities.
+programs take every other attribute for a feature; the rest is in the side file. Refuses XML with
+entities.
 """
 
 import re
@@ -194,7 +194,12 @@ def _labels(table: Table, columns: list[int], findings: Findings) -> npt.NDArray
     check_shape(table.numbers.shape[0], 0, len(columns))
     labels = dense_columns(table, columns)
     for at, j in enumerate(columns):
-        attribute = table.attributes[j]
+        attribute, column = table.attributes[j], labels[:, at]
+        missing = np.isnan(column)
+        column[missing] = 0
+        if missing.any():
+            rule, fix = "a label has missing values; they count as not offered", "Fill them in."
+            findings.add(rule, fix, column=attribute.name, value=f"{missing.sum():,} missing")
         if attribute.values is None and not attribute.is_text:
             continue
         codes = truth_values(attribute.values or ())
@@ -205,7 +210,7 @@ def _labels(table: Table, columns: list[int], findings: Findings) -> npt.NDArray
             )
             findings.add(rule, "Declare 0 and 1.", fatal=True, column=attribute.name, value=found)
         elif codes != [0, 1]:
-            labels[:, at] = np.asarray(codes)[labels[:, at].astype(np.intp)]
+            column[:] = np.where(missing, 0, np.asarray(codes)[column.astype(np.intp)])
     return labels
 
 

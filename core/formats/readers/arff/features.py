@@ -1,7 +1,8 @@
 """Features from ARFF attributes: what nominal values become, since the engine knows only numbers.
 
 Numbers stay numbers, yes and no become 1 and 0, two other values one feature, more one feature per
-value. A nominal attribute with another value in every row is a name, and is shown instead.
+value. A nominal attribute with another value in every row is a name, and is shown instead. What is
+missing among several values is none of them; a missing number is filled in by the reader.
 """
 
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from core.formats.shared.findings import Findings
 from core.formats.shared.limits import check_shape, check_size
 
 SPARSE_VALUE = 64  # bytes that a sparse value takes while tables are joined
+MISSING = -1  # instead of the place of a value
 NO = ("0", "-1", "false", "no", "f", "n", "off")
 YES = ("1", "+1", "true", "yes", "t", "y", "on")
 MEANING = dict.fromkeys(NO, 0.0) | dict.fromkeys(YES, 1.0)
@@ -43,9 +45,10 @@ def name_texts(table: Table, labels: set[int], findings: Findings) -> None:
         values = attribute.values or ()
         if j in labels or not n <= len(values) or _meaning(attribute) != []:
             continue
-        codes = _codes(table, j)
-        if len(set(codes.tolist())) == n > 1:
-            table.texts[j] = [values[code] for code in codes]
+        codes = _codes(table, j).tolist()
+        known = [code for code in codes if code != MISSING]
+        if len(set(known)) == len(known) > 1:
+            table.texts[j] = ["" if code == MISSING else values[code] for code in codes]
             fix = "Make it numeric if it is a feature."
             what = "the nominal attribute differs in every row: it is shown, not a feature"
             findings.add(what, fix, column=attribute.name)
@@ -108,26 +111,33 @@ def _spelled_out(table: Table, column: int, findings: Findings) -> tuple[Any, li
     """Return a nominal attribute as its numbers, or as 0/1 features."""
     attribute, codes = table.attributes[column], _codes(table, column)
     values = attribute.values or ()
+    missing = codes == MISSING
     if numbers := _meaning(attribute):
-        return np.asarray(numbers, np.float32)[codes][:, None], [attribute.name]
+        meant = np.where(missing, np.nan, np.asarray(numbers)[codes])
+        return meant.astype(np.float32)[:, None], [attribute.name]
     fix = "Make it numeric if its values have an order."
     if len(values) == 2:
         what = "the nominal attribute became one feature: 1 for its second value"
         findings.add(what, fix, column=attribute.name, value=values[1])
-        return codes.astype(np.float32)[:, None], [f"{attribute.name}={values[1]}"]
+        return dense_columns(table, [column]), [f"{attribute.name}={values[1]}"]
     what = f"the nominal attribute became {len(values)} features, one per value"
     findings.add(what, fix, column=attribute.name)
+    if missing.any():
+        rule, fix = "missing nominal values are 0 in every feature of theirs", "Fill them in."
+        findings.add(rule, fix, column=attribute.name, value=f"{missing.sum():,} missing")
     return _one_hot(table, codes, len(values)), [f"{attribute.name}={value}" for value in values]
 
 
 def _codes(table: Table, column: int) -> npt.NDArray[np.intp]:
-    return dense_columns(table, [column])[:, 0].astype(np.intp)
+    """Return the places of a nominal attribute's values, `MISSING` where there is none."""
+    codes = dense_columns(table, [column])[:, 0]
+    return np.nan_to_num(codes, nan=MISSING).astype(np.intp)
 
 
 def _one_hot(table: Table, codes: npt.NDArray[np.intp], n_values: int) -> Any:
-    n = len(codes)
-    ones = (np.ones(n, np.float32), (np.arange(n), codes))
-    one_hot = sp.csr_array(ones, shape=(n, n_values))
+    rows = np.flatnonzero(codes != MISSING)
+    ones = (np.ones(len(rows), np.float32), (rows, codes[rows]))
+    one_hot = sp.csr_array(ones, shape=(len(codes), n_values))
     return one_hot if sp.issparse(table.numbers) else one_hot.toarray()
 
 

@@ -248,14 +248,11 @@ class _Rows:
             try:
                 self.decoders[j](cell)
             except _NOT_A_VALUE:
-                if cell is None:
-                    rule, fix = "a value is missing", "Fill it in, or drop the row."
-                elif self.attributes[j].values is None:
+                if self.attributes[j].values is None:
                     rule, fix = "a number is needed here", "Correct the value."
                 else:
                     rule, fix = "the value must be one the attribute declares", "Declare it."
-                found = "?" if cell is None else cell
-                self.findings.add(rule, fix, fatal=True, row=number, column=name, value=found)
+                self.findings.add(rule, fix, fatal=True, row=number, column=name, value=cell)
 
     def texts(self) -> dict[int, list[str]]:
         """Return the texts of every row, by attribute; those not given are empty."""
@@ -291,4 +288,4 @@ def _decoder(attribute: Attribute) -> Callable[[Any], float]:
 
 @lru_cache(maxsize=64)
 def _decoder_of(values: tuple[str, ...]) -> Callable[[Any], float]:
-    return {value: float(code) for code, value in enumerate(values)}.__getitem__
+    return {None: nan, **{value: float(code) for code, value in enumerate(values)}}.__getitem__
