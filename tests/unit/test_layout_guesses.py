@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import layouts
+import pandas as pd
 import pytest
+from challenge_layouts import class_numbers_in_places, named_flags
 from typer.testing import CliRunner
 
 from core import formats
@@ -42,6 +44,61 @@ def test_a_grid_of_unknown_names_is_asked_about(tmp_path: Path) -> None:
     assert any("--row people" in one.fix for one in first.problems)
     data = formats.read(path, ColumnMapping(row="people")).dataset
     assert (data.n_labels, data.votes and data.votes.sources) == (2, ("anna", "bob"))
+
+
+def test_class_numbers_in_several_columns_are_sets_when_stated(tmp_path: Path) -> None:
+    path = class_numbers_in_places(random.Random(0)).write(tmp_path)
+    columns = ("First_label", "Second_label", "Third_label")
+    found = formats.read(path, ColumnMapping(labels=columns)).dataset
+    guessed = formats.read(path).dataset
+    assert found.label_names == guessed.label_names == ("1", "2", "3", "4", "5")
+    assert (found.candidates == guessed.candidates).all()
+    pd.read_csv(path).to_csv(path, index=False)  # with gaps: 3.0
+    assert ",3.0" in path.read_text()
+    again = formats.read(path).dataset
+    assert again.label_names == found.label_names
+    assert (again.candidates == found.candidates).all()
+
+
+def test_two_columns_of_class_numbers_that_never_end_are_no_places(tmp_path: Path) -> None:
+    rows = ["file,coarse_label,fine_label", *(f"{i}.png,{i % 3},{i % 7}" for i in range(60))]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    found = formats.read(path)
+    assert found.mapping is not None
+    assert found.mapping.layout == "one_hot"
+    assert any(one.message.startswith("what do the numbers say?") for one in found.problems)
+
+
+def test_the_names_of_bare_flags_are_those_of_a_file_as_long(tmp_path: Path) -> None:
+    layout = named_flags(random.Random(0))
+    path = layout.write(tmp_path)
+    assert formats.read(path).dataset.label_names == layouts.LABELS
+    (tmp_path / "Tags.txt").write_text("sea\nsun\n")
+    assert formats.read(path).dataset.label_names == tuple(f"column{j}" for j in range(1, 6))
+
+
+def test_one_item_alone_is_an_item_and_too_few(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    item = {"sequence": "a boat", "labels": ["sea", "sun"], "scores": [0.9, 0.2]}
+    path.write_text(json.dumps(item))
+    with pytest.raises(DatasetError, match=r"at least 3 instances \(found 1\)"):
+        formats.read(path)
+    path.write_text(json.dumps([item] * 3))
+    assert formats.read(path).dataset.candidates.sum() == 3
+
+
+def test_where_something_stands_in_a_text_is_no_feature(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    for numbers, features in (([3, 9], "text"), ([9, 3], "list"), ([0.5, 1.5], "list")):
+        records = [
+            {"text": f"a boat {k}", "labels": ["sea", "sun"][k % 2 :], "at": numbers}
+            for k in range(9)
+        ]
+        path.write_text(layouts.lines(records))
+        mapping = formats.read(path).mapping
+        assert mapping is not None
+        assert mapping.feature_layout == features
 
 
 def _checked(path: Path, *options: str) -> dict[str, Any]:

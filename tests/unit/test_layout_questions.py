@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from challenge_layouts import codes_in_places, relevant_items
 from document_layouts import first_names_of_labels
 from layouts import LABELS, Layout, N, table
 from number_layouts import galaxies
@@ -98,6 +99,20 @@ CASES = {
         {"labels": ("meshMajor",)},
         5,
         0,
+    ),
+    "codes in places": (
+        codes_in_places(random.Random(0)),
+        "which columns are labels? columns of class numbers, filled from the left",
+        {"labels": ("main", "more")},
+        5,
+        0,
+    ),
+    "RCV1": (
+        relevant_items(random.Random(0)),
+        "what is one row? It is taken for a label ('column1') of 'column2'",
+        {"row": "view", "source": "column2", "id": "column1", "labels": ("column3",)},
+        1,
+        N,
     ),
     "HelpSteer": (
         _table("steer.csv", SCORED, lambda k, rng: [text(rng), *rng.choices(range(5), k=3)]),

@@ -9,6 +9,7 @@ import format_cases as cases
 import layouts
 import numpy as np
 import pytest
+from challenge_layouts import CHALLENGES
 from cloud_layouts import CLOUD
 from crowd_layouts import CROWD
 from document_layouts import DOCUMENTS
@@ -39,7 +40,7 @@ NAMED |= {
     make.__name__: make(random.Random(0))
     for group in (
         *(WILD, PUBLIC, TOOLS, CLOUD, SURVEYS, SETS, RATED_SETS, NUMBERS, CROWD, TABLES),
-        DOCUMENTS,
+        *(DOCUMENTS, CHALLENGES),
     )
     for make in group
 }

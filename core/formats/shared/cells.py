@@ -16,6 +16,7 @@ import numpy.typing as npt
 MAX_LIST_TEXT = 100_000
 MAX_WORDS = 3  # of an option; what has more, beside ticks, is a remark
 TAGS = "><"  # between the names in <sea><sunset>
+PLACED = " # # # #"  # between those in `sea 85 1 499 272 boat 9 9 40 40`: where each is
 NAME_KEYS = (
     *("label", "name", "displayname", "labelname", "classname", "value", "choice", "category"),
     *("class", "tag", "answer"),
@@ -60,9 +61,28 @@ def _names_in(cell: Any, delimiter: str | None) -> list[str]:
         if delimiter == TAGS:
             text = text.removeprefix("<").removesuffix(">")
             return [name for part in text.split(TAGS) if (name := part.strip())]
+        if delimiter == PLACED and text[:1] != "[":
+            return _placed(text)
         parts = cell.split(delimiter) if delimiter else [cell]
         return [name for part in parts if (name := part.strip())]
     return _names_of(cell)
+
+
+def _placed(text: str) -> list[str]:
+    words = text.split()
+    names, *places = (words[k::5] for k in range(5))
+    if len(words) % 5 or None in (parse_number(word) for each in places for word in each):
+        raise ValueError("not names with four numbers behind each")
+    return names
+
+
+def are_placed(texts: Sequence[str]) -> bool:
+    """Whether cells hold names, which are no numbers, with four numbers behind each."""
+    try:
+        names = [name for text in texts for name in _placed(text)]
+    except ValueError:
+        return False
+    return bool(names) and all(parse_number(name) is None for name in names)
 
 
 def _ticked(names: list[str]) -> list[str]:
@@ -77,7 +97,11 @@ def join_names(names: Sequence[str], delimiter: str | None) -> str:
     names = sorted(names)
     if delimiter == TAGS and all(is_plain(name, TAGS) for name in names):
         return "".join(f"<{name}>" for name in names)
-    if delimiter is None or not all(is_plain(name, delimiter) for name in names):
+    if (
+        delimiter is None
+        or delimiter == PLACED
+        or not all(is_plain(name, delimiter) for name in names)
+    ):
         return json.dumps(names, ensure_ascii=False)
     return delimiter.join(names)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from core.formats.shared.guessing_features import find_features, find_shown
 from core.formats.shared.guessing_flags import (
+    flags_alone,
     flags_in_between,
     flags_of_one_ending,
     flags_of_some_rows,
@@ -39,7 +40,6 @@ from core.formats.shared.guessing_numbers import (
 )
 from core.formats.shared.guessing_pairs import labels_by_content
 from core.formats.shared.guessing_sets import (
-    UNNAMED,
     class_numbers,
     list_of_names,
     named_set,
@@ -57,11 +57,17 @@ from core.formats.shared.people import find_people
 from core.formats.shared.people_columns import find_alike_columns
 from core.formats.shared.profiles import (
     ID_NAMES,
+    UNNAMED,
     Profile,
     Roles,
     delimiter_of,
 )
-from core.formats.shared.set_columns import note_sets_beside_flags
+from core.formats.shared.set_columns import (
+    are_filled_from_the_left,
+    note_sets_beside_flags,
+    numbers_called_labels,
+    numbers_from_the_left,
+)
 
 WEAK_ID_NAMES = (
     *("", "index", "unnamed: 0", "name", "filename", "file_name", "image_id", "row", "fname"),
@@ -113,6 +119,7 @@ def _find_labels(roles: Roles) -> None:
     finders: tuple[Callable[[Roles], bool], ...] = (
         marked_regions,
         long_labels,
+        numbers_called_labels,
         prefixed_labels,
         named_set,
         labels_by_content,
@@ -130,9 +137,11 @@ def _find_labels(roles: Roles) -> None:
         trailing_flags,
         uncertain_flags,
         flags_in_between,
+        flags_alone,
         set_like_text,
         other_named_set,
         class_numbers,
+        numbers_from_the_left,
         varying_names,
         names_with_commas,
         spelled_flags,
@@ -159,7 +168,9 @@ def _describe_labels(roles: Roles) -> None:
 
 
 def _is_set(roles: Roles, columns: list[Profile]) -> bool:
-    """Whether labels are names or class numbers; of several columns of numbers they are not."""
+    """Whether labels are names or class numbers; of several columns of numbers they seldom are."""
+    if are_filled_from_the_left(roles, columns):
+        return True
     if not columns or any(one.kind in ("binary", "empty") for one in columns):
         return False
     if all(one.kind not in ("number", "binary") for one in columns):

@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from core.formats.shared.cells import parse_word
+from core.formats.shared.cells import parse_numbers, parse_word
 from core.formats.shared.mapping import FEATURE_PREFIX
-from core.formats.shared.profiles import Kind, Profile, Roles
+from core.formats.shared.profiles import Profile, Roles
 
 LIST_NAMES = ("embedding", "embeddings", "features", "vector", "feature_vector", "x")
 TEXT_NAMES = ("text", "sentence", "content", "body", "description", "review", "comment", "title")
@@ -20,7 +22,7 @@ def find_features(roles: Roles) -> None:
     if not roles.open("features"):
         _describe_features(roles)
         return
-    listed = roles.named(LIST_NAMES, "numbers") or _only(roles, "numbers")
+    listed = roles.named(LIST_NAMES, "numbers") or _only_list(roles)
     if listed is not None:
         reason = f"{listed.name!r} holds a list of numbers per row"
         roles.take("features", [listed.name], reason, feature_layout="list")
@@ -162,6 +164,20 @@ def _picture_column(roles: Roles) -> Profile | None:
     return stated or next(found, None)
 
 
-def _only(roles: Roles, kind: Kind) -> Profile | None:
-    found = [one for one in roles.free.values() if one.kind == kind]
+def _only_list(roles: Roles) -> Profile | None:
+    lists = [one for one in roles.free.values() if one.kind == "numbers"]
+    found = [one for one in lists if not _are_places(one)]
     return found[0] if len(found) == 1 else None
+
+
+def _are_places(one: Profile) -> bool:
+    """Whether every list holds whole numbers that only rise: where something stands in a text."""
+    try:
+        rows = (parse_numbers(value, np.float64) for value in one.values)
+        return all(len(row) > 1 and row[0] >= 0 and _is_rising(row) for row in rows)
+    except ValueError:  # told when it is read
+        return False
+
+
+def _is_rising(row: npt.NDArray[np.float64]) -> bool:
+    return not np.any(row % 1) and bool(np.all(np.diff(row) > 0))

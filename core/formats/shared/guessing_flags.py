@@ -10,7 +10,7 @@ from itertools import groupby, takewhile
 
 from core.formats.shared.cells import UNSURE, parse_flag
 from core.formats.shared.mapping import LABEL_PREFIXES
-from core.formats.shared.profiles import COUNT_OF_PEOPLE, Profile, Roles
+from core.formats.shared.profiles import COUNT_OF_PEOPLE, UNNAMED, Profile, Roles
 
 TURK = "Answer."
 MIN_BETWEEN = 3  # 0/1 columns between ids and texts that are labels
@@ -200,6 +200,21 @@ def trailing_flags(roles: Roles) -> bool:
             roles.take("labels", columns, reason, layout="one_hot", label_style=style)
             return True
     return False
+
+
+def flags_alone(roles: Roles) -> bool:
+    """A table without a header that holds 0/1 and nothing else: a column per label."""
+    filled = [one for one in roles.profiles.values() if one.kind != "empty"]
+    are_flags = all(one.kind == "binary" and UNNAMED.fullmatch(one.name) for one in filled)
+    is_free = len(roles.free) == len(roles.profiles) and 1 < len(filled) <= MAX_ALONE
+    if not (are_flags and is_free) or not allows_layout(roles, "one_hot"):
+        return False
+    if roles.fields.get("row", "item") != "item":
+        return False
+    about = {"layout": "one_hot", "label_style": style_of(filled)}
+    reason = f"no header, and nothing but 0/1 in {len(filled)} columns"
+    roles.take("labels", [one.name for one in filled], reason, **about)
+    return True
 
 
 def flags_in_between(roles: Roles) -> bool:

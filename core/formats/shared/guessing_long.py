@@ -7,7 +7,7 @@ from core.formats.shared.cells import parse_names
 from core.formats.shared.guessing_features import TEXT_NAMES
 from core.formats.shared.guessing_flags import allows_layout
 from core.formats.shared.people import ITEM, take_item
-from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles, delimiter_of
+from core.formats.shared.profiles import NEARLY_ALL, UNNAMED, Profile, Roles, delimiter_of
 
 VALUE_NAMES = (
     *("value", "label_value", "offered", "present", "candidate", "weight", "vote", "is_true"),
@@ -19,7 +19,6 @@ PLACE = re.compile(
     r"|(on|off)set|((start|end|begin|stop)([ _]?(time|s|ms|sec|seconds|frame))?)|duration|length"
 )
 TRIPLES = "no header; no item and person come twice, which are taken"
-UNNAMED = re.compile(r"column\d+")
 MAX_LABELS = 50
 MAX_MARKS = 4
 LONGER = "labels may be shorter"  # how reasons begin that are asked about

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from core.formats.shared.cells import UNSURE
 from core.formats.shared.guessing_flags import YES_NO_UNSURE, allows_layout
 from core.formats.shared.people import ITEM, take_item
-from core.formats.shared.profiles import NEARLY_ALL, Profile, Roles
+from core.formats.shared.profiles import NEARLY_ALL, UNNAMED, Profile, Roles
 
 PAIRS = "one label of an item in each row"  # how reasons begin that are asked about
 REPEATS = 1.5  # rows per item, at least
@@ -19,7 +19,6 @@ MIN_AGAIN = 5  # rows of an item (and person) that was there before
 MAX_LABELS = 200
 MAX_BESIDE = 3  # numbers that a row of one label holds
 KEY = re.compile(r".*[ _.]?(id|key)")
-UNNAMED = re.compile(r"column\d+")  # of a table without a header
 CODE = re.compile(r"(.*[ _.-])?(codes?|labels?|class|category|tag|term|concept)([ _.-]?id)?")
 
 
@@ -32,9 +31,11 @@ def labels_by_content(roles: Roles) -> bool:
     for item in _items(roles):
         beside = [name for name in (roles.fields.get("source"),) if is_view and name is not None]
         label = _label(roles, [item.name, *beside])
-        if label is None or (UNNAMED.fullmatch(item.name) and not _is_grid(roles, item, label)):
+        value = None if label is None else _value(roles, label)
+        is_told = value is not None and len(value.values) == 1  # 1 in every row
+        is_unnamed = UNNAMED.fullmatch(item.name) and not is_told
+        if label is None or (is_unnamed and not _is_grid(roles, item, label)):
             continue
-        value = _value(roles, label)
         if value is None and (is_view or not CODE.fullmatch(label.key)):
             continue
         _take(roles, item, label, value)
@@ -102,6 +103,7 @@ def _value(roles: Roles, label: Profile) -> Profile | None:
     free = [one for one in roles.free.values() if one is not label and not one.is_outcome]
     said = [one for one in free if one.kind == "text" and _says_yes_or_no(one)]
     flags = [one for one in free if one.kind == "binary" and len(one.values) == 2]
+    flags = flags or [one for one in free if UNNAMED.fullmatch(one.name) and one.values == [1]]
     shares = [one for one in free if one.is_probability]
     return next((found[0] for found in (said, flags, shares) if len(found) == 1), None)
 

@@ -6,7 +6,7 @@ The finders that `guessing` asks, each for one way to tell it; true when it foun
 import re
 
 from core.formats.shared.answers import loaded
-from core.formats.shared.cells import parse_names
+from core.formats.shared.cells import PLACED, parse_names
 from core.formats.shared.companions import SPLITS
 from core.formats.shared.guessing_flags import MAX_RATED
 from core.formats.shared.people_columns import find_alike_columns, is_numbered, share_names
@@ -14,6 +14,7 @@ from core.formats.shared.profiles import (
     DERIVED,
     MAX_CLASSES,
     RIVALS,
+    UNNAMED,
     Kind,
     Profile,
     Roles,
@@ -36,7 +37,6 @@ ENDS_IN_RATINGS = re.compile(
     r".*[ _.:-](ratings?|answers?|responses?|votes?|judge?ments?|verdicts?)"
 )
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
-UNNAMED = re.compile(r"column\d+")  # of a table without a header
 REPEATS = (
     "taken: the first with a few names that come again"  # how reasons begin that are asked about
 )
@@ -120,7 +120,7 @@ def _is_about_people(roles: Roles, one: Profile) -> bool:
 
 
 def class_numbers(roles: Roles) -> bool:
-    """Cells such as 27 or 4,27: numbers of classes, several in some of them."""
+    """Cells such as 27 or 4,27: numbers of classes, several in some; or names with boxes."""
     for one in roles.free.values():
         texts = [str(value) for value in one.values] if one.kind == "text" else []
         if (
@@ -129,6 +129,8 @@ def class_numbers(roles: Roles) -> bool:
             and not all(map(str.isdecimal, texts))
         ):
             return take_set(roles, one, f"{one.name!r} holds lists of class numbers")
+        if texts and delimiter_of(one)[0] == PLACED:
+            return take_set(roles, one, f"{one.name!r} holds names and where each is seen")
     return False
 
 

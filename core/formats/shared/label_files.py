@@ -12,6 +12,7 @@ import pyarrow as pa
 from core.formats.shared.cells import parse_names
 from core.formats.shared.companions import LISTS, MAX_LIST, NAMES, describes
 from core.formats.shared.mapping import ColumnMapping
+from core.formats.shared.profiles import UNNAMED
 from core.formats.shared.row_names import cells_of
 
 MAX_FILES = 200
@@ -32,8 +33,10 @@ def with_names_beside(
     The file has a name per line, at least as many as the largest number asks for and not many more;
     of several that which is called most like the data.
     """
-    if mapping.layout == "one_hot" or mapping.label_names or not mapping.labels:
+    if mapping.label_names or not mapping.labels:
         return mapping
+    if mapping.layout == "one_hot":
+        return _with_names_of_columns(mapping, path)
     numbers = _class_numbers(mapping, sample)
     if not numbers or not path.parent.is_dir():
         return mapping
@@ -50,9 +53,21 @@ def with_names_beside(
     return mapping.model_copy(update={**found, "reasons": {**mapping.reasons, "label_names": why}})
 
 
+def _with_names_of_columns(mapping: ColumnMapping, path: Path) -> ColumnMapping:
+    """Return the mapping with as many names as columns of 0/1 have none, if a file has them."""
+    if not all(map(UNNAMED.fullmatch, mapping.labels)) or not path.parent.is_dir():
+        return mapping
+    files = [one for one in _lists_beside(path) if len(one[1]) == len(mapping.labels)]
+    if not files:
+        return mapping
+    file, names = max(files, key=lambda one: _likeness(one[0], path))
+    reasons = {**mapping.reasons, "label_names": f"columns are named in {file.name} beside it"}
+    return mapping.model_copy(update={"label_names": tuple(names), "reasons": reasons})
+
+
 def _class_numbers(mapping: ColumnMapping, sample: pa.Table) -> set[int]:
     found: set[int] = set()
-    for column in mapping.labels[:1] if mapping.row != "people" else mapping.labels:
+    for column in mapping.labels[:1] if mapping.layout == "long" else mapping.labels:
         for cell in islice(cells_of(sample.column(column)), ROWS):
             try:
                 names = parse_names(cell, mapping.delimiter)

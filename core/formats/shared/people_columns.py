@@ -11,7 +11,7 @@ from core.formats.shared.cells import parse_names
 from core.formats.shared.mapping import NO_LABEL
 from core.formats.shared.people_grids import are_words_alone, best_grid, grid
 from core.formats.shared.people_names import NUMBERED_PERSON, PERSON, WHO, WORDS
-from core.formats.shared.profiles import DERIVED, RIVALS, Profile, Roles, delimiter_of
+from core.formats.shared.profiles import DERIVED, RIVALS, UNNAMED, Profile, Roles, delimiter_of
 
 ORDINAL_PERSON = re.compile(
     rf"(first|second|third|fourth|fifth|1st|2nd|3rd|[4-9]th)[ _.-]({WHO})", re.IGNORECASE
@@ -24,7 +24,6 @@ ALIKE = "columns that share a few names"
 
 
 OWNED = re.compile(rf"(?P<who>.+?)[ _.:-]{WORDS}|{WORDS}[ _.:-](?P<named>.+)", re.IGNORECASE)
-UNNAMED = re.compile(r"column\d+")  # of a table without a header
 MIN_ROWS = 20  # in which people would agree now and then
 MAX_SAMPLE = 200
 

@@ -12,7 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from core.formats.shared.cells import TAGS, parse_marks, parse_number, parse_numbers
+from core.formats.shared.cells import (
+    PLACED,
+    TAGS,
+    are_placed,
+    parse_marks,
+    parse_number,
+    parse_numbers,
+)
 from core.formats.shared.mapping import OUTCOME_PREFIXES, TRUTH_PREFIXES, ColumnMapping
 
 STATED = "stated by the caller"  # why a role is what it is
@@ -30,6 +37,7 @@ TRUTH_NAMES = (
     *("truth", "true_labels", "truth_labels", "true_label", "ground_truth", "gold", "gold_label"),
     *("gold_labels", "groundtruth"),
 )
+UNNAMED = re.compile(r"column\d+")  # of a table without a header
 PICTURE = re.compile(r"^data:image/|\.(jpe?g|png|gif|webp|bmp|tiff?)(\?.*)?$", re.IGNORECASE)
 
 NOT_A_FEATURE = re.compile(
@@ -341,6 +349,8 @@ def delimiter_of(one: Profile) -> tuple[str | None, str]:
         return None, "cells are lists"
     if texts and all(text.strip()[:1] == "<" and text.strip()[-1:] == ">" for text in texts):
         return TAGS, "cells are names between < and >"
+    if are_placed(texts):
+        return PLACED, "cells are names with four numbers behind each"
     for delimiter in DELIMITERS:
         several = sum(delimiter in text.strip() for text in texts)
         is_inside = delimiter in IN_NAMES and not _splits_into_few(texts, delimiter)

@@ -16,6 +16,7 @@ from core.formats.shared.people_cells import EITHER_WAY
 from core.formats.shared.people_columns import ALIKE, STANCES, WORDS_ALONE
 from core.formats.shared.people_grids import ambiguous_grid
 from core.formats.shared.profiles import CAMEL_ID, RIVALS, STATED
+from core.formats.shared.set_columns import PLACES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,6 +93,7 @@ QUESTIONS = (
         "If they are something else, say which columns are labels (--labels COLUMN).",
     ),
     Question("labels", IN_BETWEEN, "which columns are labels? {why} are taken", LABELS_FIX),
+    Question("labels", PLACES, "which columns are labels? {why} are taken", LABELS_FIX),
     Question("labels", FAMILY, "which columns are labels? {why} are taken", LABELS_FIX),
     Question("labels", REPEATS, "which column holds the labels? {first!r} is {why}", LABELS_FIX),
 )
@@ -169,7 +171,8 @@ def ask_about_repeats(
     if not is_asked or mapping.id is not None or display is None or is_folded(mapping):
         return
     texts = None if mapping.text is None else display[mapping.text].astype(str)
-    if not mapping.header and (texts is None or texts.duplicated().any()):
+    may_name = not mapping.header and display.astype(str).nunique().max() > 1
+    if may_name and (texts is None or texts.duplicated().any()):
         rule = "what is one row? There is no header, and no column has another id in every row"
         fix = "If a row is one person's view of an item, say so (--row view --source column2)."
         findings.add(rule, fix)

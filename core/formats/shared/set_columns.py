@@ -1,12 +1,13 @@
 """A column of label sets takes its role: what else may hold labels, which words are none."""
 
 import re
+from collections.abc import Sequence
 
 from core.formats.shared.cells import parse_names
 from core.formats.shared.companions import SPLITS
 from core.formats.shared.guessing_flags import BY_PLACE, allows_layout
 from core.formats.shared.mapping import LABEL_PREFIXES, NO_LABEL
-from core.formats.shared.people_columns import share_names
+from core.formats.shared.people_columns import is_numbered, share_names
 from core.formats.shared.profiles import MAX_CLASSES, RIVALS, Profile, Roles, delimiter_of
 
 SET_NAMES = (
@@ -28,6 +29,7 @@ ENDS_IN_NAMES = re.compile(
 CERTAIN_NAMES = SET_NAMES[:5]
 SEVERAL = 0.1  # of the cells of a column of sets, at least
 MAX_TWICE = 0.2  # of the cells that name a label twice
+PLACES = "columns of class numbers, filled from the left"  # how reasons begin that are asked about
 SECOND = re.compile(r"(secondary|second|other|additional|further)[ _.-](?P<what>.+)")
 FIRST = ("primary", "main", "first", "principal")
 
@@ -101,6 +103,46 @@ def note_sets_beside_flags(roles: Roles) -> None:
     lists = [one for one in lists if delimiter_of(one)[0] is None and lists_several(one)]
     if lists and RIVALS not in reason:
         roles.reasons["labels"] = reason + RIVALS + ", ".join(repr(one.name) for one in lists)
+
+
+def numbers_called_labels(roles: Roles) -> bool:
+    """`First_label,Second_label`: class numbers in columns that are filled from the left."""
+    called = [one for one in _class_numbers(roles) if is_numbered(one.key) or _is_called_set(one)]
+    return _take_places(roles, called, f"{len(called)} {PLACES}")
+
+
+def numbers_from_the_left(roles: Roles) -> bool:
+    """The same under any names; that is asked about."""
+    numbers = [one for one in _class_numbers(roles) if one.values]
+    return _take_places(roles, numbers, f"{PLACES} ({len(numbers)})")
+
+
+def _class_numbers(roles: Roles) -> list[Profile]:
+    free = [one for one in roles.free.values() if not (one.is_outcome or one.is_truth)]
+    return [one for one in free if one.holds_class_numbers or one.kind == "empty"]
+
+
+def _take_places(roles: Roles, columns: Sequence[Profile], why: str) -> bool:
+    if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "delimited"):
+        return False
+    if not are_filled_from_the_left(roles, columns):
+        return False
+    roles.take("labels", [one.name for one in columns], why, layout="delimited")
+    roles.set("delimiter", None)
+    return True
+
+
+def are_filled_from_the_left(roles: Roles, columns: Sequence[Profile]) -> bool:
+    """Whether columns hold the class numbers of an item, one each, and nothing behind the last."""
+    if len(columns) < 2 or not all(one.holds_class_numbers or not one.values for one in columns):
+        return False
+    rows = list(zip(*(roles.cells(one.name) for one in columns), strict=True))
+    filled = [[cell for cell in row if cell not in (None, "")] for row in rows]
+    starts = all(list(row[: len(said)]) == said for row, said in zip(rows, filled, strict=True))
+    differ = all(len(set(said)) == len(said) for said in filled)
+    several = {cell for said in filled if len(said) > 1 for cell in said}
+    has_gaps = any(len(said) < len(columns) for said in filled)
+    return starts and differ and has_gaps and len(several) > 2
 
 
 def _is_called_set(one: Profile) -> bool:

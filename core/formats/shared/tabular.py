@@ -243,7 +243,8 @@ class _Arrays:
         self, table: pa.Table, folded: Folded | None
     ) -> tuple[tuple[str, ...], Labels, Votes | None]:
         if folded is None and self.mapping.layout == "one_hot":
-            names = plain_names(self.mapping.labels, LABEL_PREFIXES)
+            plain = plain_names(self.mapping.labels, LABEL_PREFIXES)
+            names = self.mapping.label_names or plain
             return names, self.labels.array().view(np.uint8), None
         stated = self.mapping.label_names
         if folded is None:

@@ -215,7 +215,11 @@ def _types(mapping: ColumnMapping, sample: pa.Schema) -> dict[str, pa.DataType]:
         types |= {name: _feature_type(sample.field(name).type) for name in mapping.features}
     labels = mapping.labels if mapping.layout == "one_hot" and not is_folded(mapping) else ()
     truth = mapping.truth if mapping.truth_layout == "one_hot" else ()
-    return types | {name: _flag_type(sample.field(name).type) for name in (*labels, *truth)}
+    types |= {name: _flag_type(sample.field(name).type) for name in (*labels, *truth)}
+    places = mapping.labels if mapping.layout == "delimited" and len(mapping.labels) > 1 else ()
+    places = () if is_folded(mapping) else places
+    floats = [name for name in places if pa.types.is_floating(sample.field(name).type)]
+    return types | dict.fromkeys(floats, pa.float64())  # 3.0, where pandas left gaps, is class 3
 
 
 def _feature_type(seen: pa.DataType) -> pa.DataType:

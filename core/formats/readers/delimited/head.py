@@ -21,6 +21,9 @@ FILE = re.compile(r"[^\s]+\.\w{2,5}")
 NUMBERS = re.compile(r"\s*\d+(\s*[,;| ]\s*\d+)*\s*")
 LIST = re.compile(r"\s*[|;,]\s*")
 MOSTLY = 0.8
+MAX_SPACED = 1000  # lines looked at
+DIGIT = re.compile(r"\d")
+TWICE = 2  # times that a name stands in the first lines, in the mean
 MAX_HEADERS, MIN_BELOW, MIN_NAMED = 3, 3, 2  # lines of names, rows below, names of numbers
 
 
@@ -31,8 +34,8 @@ def has_header(text: str, separator: str) -> bool:
     except csv.Error:
         return True
     records = [one for one in records if one]
-    if len(records) < 4:
-        return True
+    if separator == " " or len(records) < 4:
+        return separator != " "
     first, rows = records[0], records[1:-1]
     columns = [[row[j].strip() for row in rows if j < len(row)] for j in range(len(first))]
     found = [_speaks(cell.strip(), below) for cell, below in zip(first, columns, strict=True)]
@@ -157,15 +160,25 @@ def separator_of(text: str) -> Separator | None:
     _, n_cells, best = max(rated, key=lambda one: one[:2])
     if n_cells > 1:
         return best
-    return " " if _are_spaced_numbers(text) else None
+    return " " if _are_spaced(text) else None
 
 
-def _are_spaced_numbers(text: str) -> bool:
-    """Whether lines are as many numbers each, one space between them."""
-    lines = [line.rstrip().split(" ") for line in text.splitlines()[:21]]
+def _are_spaced(text: str) -> bool:
+    """Whether lines have one space between numbers, `E11 2286 1`, or an id and its labels."""
+    lines = [line.rstrip().split(" ") for line in text.splitlines()[:MAX_SPACED]]
     lines = lines[:-1] if len(lines) > 1 else lines
-    sizes = {len(line) for line in lines}
-    return len(sizes) == 1 and min(sizes) > 1 and all(_is_number(c) for line in lines for c in line)
+    if '"' in text[:1000] or not lines or min(map(len, lines)) < 2:
+        return False
+    are_even = len({len(line) for line in lines[:ROWS]}) == 1
+    mostly = all(_is_number(cell) for line in lines[:ROWS] for cell in line[1:])
+    return (are_even and mostly) or _are_ids_with_names(lines)
+
+
+def _are_ids_with_names(lines: Sequence[Sequence[str]]) -> bool:
+    """Whether lines are another id each, with a number in it, and few names that come again."""
+    ids, names = [line[0] for line in lines], [name for line in lines for name in line[1:]]
+    are_ids = len(set(ids)) == len(ids) and all(DIGIT.search(one) for one in ids)
+    return are_ids and TWICE * len(set(names)) <= len(names)
 
 
 def _fit(text: str, separator: Separator) -> tuple[float, int]:

@@ -76,10 +76,13 @@ def _sources(path: Path, findings: Findings, stated: bool | None) -> Iterator[So
                 return
             fix = "Nothing to do, unless the cells are something else."
             findings.add("rows are of unequal length; the last cells are one list", fix)
-            yield replace(_open(even, Findings(), bool(source.header)), is_whole=False)
+            evened = _open(even, Findings(), bool(source.header), source.separator)
+            yield replace(evened, is_whole=False)
 
 
-def _open(text: Text, findings: Findings, has_names: bool | None) -> Source:
+def _open(
+    text: Text, findings: Findings, has_names: bool | None, known: Separator | None = None
+) -> Source:
     """Understand the first line: separator, column names, where the rows begin."""
     with text.path.open("rb") as file:
         file.seek(3 if text.bom else 0)
@@ -87,7 +90,7 @@ def _open(text: Text, findings: Findings, has_names: bool | None) -> Source:
         header = whole_record(file, line)
         offset = file.tell()
         rest = file.read(2**16).decode("utf-8", "replace")
-    separator = stated or separator_of(header + rest)
+    separator = known or stated or separator_of(header + rest)
     if separator is None:
         fix = "Separate columns by comma, semicolon, tab or |."
         refuse("the first line must name several columns", fix, value=header[:80])
@@ -99,6 +102,8 @@ def _open(text: Text, findings: Findings, has_names: bool | None) -> Source:
     if not has_names:
         sizes = [len(row) for row in csv.reader(io.StringIO(header + rest), delimiter=separator)]
         width = min(len(names), *(size for size in sizes[:ROWS] if size > 1), len(names))
+        if separator == " " and len(set(sizes[:ROWS])) > 1:  # an id and its labels
+            width = 2
         numbered = tuple(f"column{j + 1}" for j in range(width))
         return Source(text, numbered, "", start, separator, block)
     return Source(text, _unique(names, findings), header, offset, separator, block)

@@ -37,7 +37,7 @@ from core.formats.readers.json_tables.nesting import (
     view_records,
 )
 from core.formats.readers.json_tables.rows import extended, in_lists, objects_of, without
-from core.formats.readers.json_tables.spelling import text_records
+from core.formats.readers.json_tables.spelling import lone_record, text_records
 from core.formats.readers.json_tables.wide import wide_table
 from core.formats.shared.copying import Copied, batches_of, by_instance, copied
 from core.formats.shared.findings import Findings, refuse
@@ -252,7 +252,8 @@ def _document(path: Path, findings: Findings) -> Loaded:
     if isinstance(found, dict):
         told = names_told(found)
         views = coco_records(found) if is_coco(found) else None
-        found = views or via_records(found) or split_records(found) or parts_records(found) or found
+        parts = split_records(found) or parts_records(found) or lone_record(found)
+        found = views or via_records(found) or parts or found
     if isinstance(found, dict):
         records = None if len(found) > 1 and are_keyed(found) else records_in(found)
         records = records or view_records(found)

@@ -34,6 +34,17 @@ def text_records(found: Any) -> list[Record] | None:
     return [{"text": text, **about} for text, about in pairs] if is_whole and are_such else None
 
 
+def lone_record(document: Record) -> list[Record] | None:
+    """Return the one item of `{"sequence": "red sky", "labels": ["sea", …], "scores": [0.9, …]}`.
+
+    A text among its values tells it from columns.
+    """
+    labels, scores = (document.get(key_among(document, keys)) for keys in (LABEL_KEYS, SCORES))
+    has_text = any(isinstance(value, str) for value in document.values())
+    are_lists = isinstance(labels, list) and isinstance(scores, list)
+    return [document] if has_text and are_lists and len(labels) == len(scores) else None
+
+
 def respelled(records: Sequence[Record]) -> Sequence[Record]:
     """Return records with such cells as objects of answers."""
     some = records[:SAMPLE]
