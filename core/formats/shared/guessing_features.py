@@ -1,6 +1,7 @@
 """Which columns are features, texts and pictures: the half of guessing that is about instances."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -179,5 +180,5 @@ def _are_places(one: Profile) -> bool:
         return False
 
 
-def _is_rising(row: npt.NDArray[np.float64]) -> bool:
+def _is_rising(row: npt.NDArray[np.floating[Any]]) -> bool:
     return not np.any(row % 1) and bool(np.all(np.diff(row) > 0))

@@ -288,4 +288,5 @@ def _decoder(attribute: Attribute) -> Callable[[Any], float]:
 
 @lru_cache(maxsize=64)
 def _decoder_of(values: tuple[str, ...]) -> Callable[[Any], float]:
-    return {None: nan, **{value: float(code) for code, value in enumerate(values)}}.__getitem__
+    codes: dict[Token, float] = {value: float(code) for code, value in enumerate(values)}
+    return {**codes, None: nan}.__getitem__

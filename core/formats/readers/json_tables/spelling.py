@@ -40,9 +40,9 @@ def lone_record(document: Record) -> list[Record] | None:
     A text among its values tells it from columns.
     """
     labels, scores = (document.get(key_among(document, keys)) for keys in (LABEL_KEYS, SCORES))
-    has_text = any(isinstance(value, str) for value in document.values())
     are_lists = isinstance(labels, list) and isinstance(scores, list)
-    return [document] if has_text and are_lists and len(labels) == len(scores) else None
+    has_text = any(isinstance(value, str) for value in document.values())
+    return [document] if are_lists and has_text else None
 
 
 def respelled(records: Sequence[Record]) -> Sequence[Record]:
