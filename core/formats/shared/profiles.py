@@ -209,6 +209,11 @@ class Roles:
         views = zip(self.cells(item), self.cells(one.name), strict=True)
         return any(first.setdefault(key, value) != value for key, value in views)
 
+    @property
+    def may_be_labels(self) -> list[Profile]:
+        """The free columns that are no outcome of ours and no truth."""
+        return [one for one in self.free.values() if not (one.is_outcome or one.is_truth)]
+
     def column_of(self, field: str) -> Profile | None:
         """Return the column that has a role; a column may be called by an empty name."""
         name = self.fields.get(field)
