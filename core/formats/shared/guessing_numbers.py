@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from core.formats.shared.answers import MAX_SEATS
-from core.formats.shared.guessing_flags import MAX_RATED, allows_layout
+from core.formats.shared.guessing_flags import MAX_RATED, allows_layout, take_flags
 from core.formats.shared.people_grids import best_grid
 from core.formats.shared.profiles import Profile, Roles
 
@@ -130,8 +130,7 @@ def families_of_numbers(roles: Roles) -> bool:
     if names is None:
         return False
     style = "share" if names in shares else "votes"
-    reason = f"{FAMILY} {ends[names[0]]!r}"
-    roles.take("labels", names, reason, layout="one_hot", label_style=style)
+    _take(roles, names, style, f"{FAMILY} {ends[names[0]]!r}")
     roles.set_aside([name for name in ends if name not in names])
     return True
 
@@ -150,8 +149,7 @@ def _from_zero(roles: Roles, *, at_least: bool = False) -> dict[str, Numbers]:
     """Return the columns of numbers from 0 up that may be labels; also those that are never 0."""
     if roles.fields.get("row", "item") != "item" or not allows_layout(roles, "one_hot"):
         return {}
-    free = [one for one in roles.free.values() if one.kind in ("number", "binary")]
-    free = [one for one in free if not (one.is_outcome or one.is_truth)]
+    free = [one for one in roles.may_be_labels if one.kind in ("number", "binary")]
     free = [one for one in free if not one.is_never_feature or one.key.startswith(SOFT)]
     given = {one.name: _column(roles, one) for one in free if _is_number(roles, one)}
     least = {name: np.nanmin(one, initial=1) for name, one in given.items()}
@@ -162,7 +160,8 @@ def _take_graded(roles: Roles, given: dict[str, Numbers]) -> bool:
     given = {name: one for name, one in given.items() if _most(given, [name]) <= HUNDRED}
     shares = [name for name in given if _most(given, [name]) <= 1]
     if len(shares) > 1 and _add_up_to_one(given, shares):
-        return _take(roles, shares, "share", "shares of each label, which add up to one")
+        why = f"shares of each label, which add up to one ({len(shares)} columns)"
+        return _take(roles, shares, "share", why)
     if len(given) < 2 or not (_shows_items(roles) or _are_all(roles, given)):
         return False  # numbers alone may be anything
     most = int(_most(given, list(given)))
@@ -172,7 +171,9 @@ def _take_graded(roles: Roles, given: dict[str, Numbers]) -> bool:
         "percent": f"{GRADED} from 0 to 100: ratings of each label",
     }
     style = _style(given)
-    return style is not None and _take(roles, list(given), style, described[style])
+    if style is None:
+        return False
+    return _take(roles, list(given), style, f"{described[style]} ({len(given)} columns)")
 
 
 def _style(given: dict[str, Numbers]) -> str | None:
@@ -206,9 +207,7 @@ def _are_all(roles: Roles, given: dict[str, Numbers]) -> bool:
 
 
 def _take(roles: Roles, names: Sequence[str], style: str, why: str) -> bool:
-    reason = f"{why} ({len(names)} columns)"
-    roles.take("labels", names, reason, layout="one_hot", label_style=style)
-    return True
+    return take_flags(roles, [roles.profiles[name] for name in names], why, style)
 
 
 def _is_number(roles: Roles, one: Profile) -> bool:

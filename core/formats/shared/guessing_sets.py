@@ -37,6 +37,7 @@ ENDS_IN_RATINGS = re.compile(
     r".*[ _.:-](ratings?|answers?|responses?|votes?|judge?ments?|verdicts?)"
 )
 CLASS_NUMBERS = re.compile(r"\s*\d{1,5}(\s*[,;| ]\s*\d{1,5})*\s*")
+CLEAR = ("|", ";", "#", ",")  # between names: no word of a text holds them
 REPEATS = (
     "taken: the first with a few names that come again"  # how reasons begin that are asked about
 )
@@ -98,9 +99,8 @@ def varying_names(roles: Roles) -> bool:
     """In rows of views: the only column of a few names that differ between views of an item."""
     if roles.fields.get("row") != "view" or roles.fields.get("id") is None:
         return False
-    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
-    texts = [one for one in texts if not one.is_wordy and not one.is_outcome and not one.is_truth]
-    texts = [one for one in texts if not _is_about_people(roles, one)]
+    texts = [one for one in roles.may_be_labels if one.kind in ("text", "names")]
+    texts = [one for one in texts if not (one.is_wordy or _is_about_people(roles, one))]
     few = [one for one in texts if len(set(map(str, one.values))) <= max(10, len(one.values) / 5)]
     few = few or [one for one in texts if is_few_names(one)]
     numbers = [one for one in roles.free.values() if one.holds_class_numbers]
@@ -189,8 +189,7 @@ def _repeats_names(one: Profile) -> bool:
 
 def set_like_text(roles: Roles) -> bool:
     """A text column such as `Action|Comedy`: few names, many cells, a clear delimiter."""
-    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
-    for one in free:
+    for one in roles.may_be_labels:
         if roles.is_constant(one.name):
             continue
         is_object = one.kind == "other" and all(isinstance(value, dict) for value in one.values)
@@ -226,25 +225,13 @@ def _lists_few_names(one: Profile) -> bool:
     return bool(known) and differ and len(known) < len(cells) / 2
 
 
-def names_with_commas(roles: Roles) -> bool:
-    """The only text column whose cells are a few short names, several with commas between."""
-    found = []
-    for one in roles.free.values():
-        cells = [] if one.is_outcome or one.kind != "text" else list(map(str, one.values))
-        names = [[name.strip() for name in cell.split(",")] for cell in cells]
-        several = sum(len(each) > 1 for each in names)
-        known = {name for each in names for name in each}
-        is_short = max(map(len, known), default=MAX_NAME) < MAX_NAME
-        if cells and is_short and several >= 0.1 * len(cells) and 4 * len(known) < len(cells):
-            found.append(one)
-    why = "the only column with a few names between commas"
-    return len(found) == 1 and take_set(roles, found[0], why)
-
-
 def names_that_repeat(roles: Roles) -> bool:
     found = sorted(_columns_that_repeat(roles), key=lambda one: not lists_several(one))
     if not found or len(roles.profiles) < 2:
         return False
+    sets = [one for one in found if delimiter_of(one)[0] in CLEAR and lists_several(one)]
+    if len(sets) == 1:
+        return take_set(roles, sets[0], "the only column with a few names, several in some cells")
     others = ", ".join(repr(one.name) for one in found[1:])
     return take_set(roles, found[0], REPEATS + RIVALS * bool(others) + others)
 
@@ -273,8 +260,12 @@ def _same_names_by_people(columns: list[Profile]) -> bool:
 
 def _columns_that_repeat(roles: Roles) -> list[Profile]:
     """Return the columns of a few short names each, whatever they are called."""
-    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
-    texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_wordy)]
+    texts = [one for one in roles.may_be_labels if one.kind in ("text", "names")]
+    texts = [one for one in texts if not one.is_wordy or _joins_names(one)]
     texts = [one for one in texts if not (one.is_never_feature or one.is_picture)]
     texts = [one for one in texts if not _is_about_people(roles, one)]
     return [one for one in texts if not one.holds_marks and is_few_names(one)]
+
+
+def _joins_names(one: Profile) -> bool:
+    return delimiter_of(one)[0] in CLEAR and splits_into_names(one)

@@ -30,7 +30,7 @@ MAX_SAMPLE = 200
 
 def find_columns(roles: Roles, stated: bool) -> bool:
     """A column per person and label, or one per person."""
-    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    free = roles.may_be_labels
     if _find_class_numbers(roles, free):
         return True
     flags = [one for one in free if one.holds_marks or one.is_probability]
@@ -153,9 +153,8 @@ def take_columns(
 
 def find_alike_columns(roles: Roles, among: Profile | None = None) -> bool:
     """Columns of texts that share few names: where nothing else says what the labels are."""
-    texts = [one for one in roles.free.values() if one.kind in ("text", "names")]
-    texts = [one for one in texts if not (one.is_outcome or one.is_truth or one.is_picture)]
-    texts = [one for one in texts if not one.is_never_feature]  # dates
+    texts = [one for one in roles.may_be_labels if one.kind in ("text", "names")]
+    texts = [one for one in texts if not (one.is_picture or one.is_never_feature)]  # dates
     for first in texts:
         delimiter, _ = delimiter_of(first)
         alike = [one for one in texts if one is first or share_names([first, one], delimiter)]

@@ -20,7 +20,7 @@ Groups = dict[str, dict[str, Profile]]  # by place, then by what the column is a
 
 def find_groups(roles: Roles) -> bool:
     """Take what people said whose names stand beside it."""
-    free = [one for one in roles.free.values() if not one.is_outcome and not one.is_truth]
+    free = roles.may_be_labels
     for cut in CUTS:
         groups, who = _named_groups(free, cut)
         if len(who) < 2 or not _are_different_people(roles, list(who.values())):

@@ -79,8 +79,7 @@ def _rivals(roles: Roles, one: Profile) -> list[str]:
     They have several names in a cell; and are called categories, tags or the like as this one is,
     or this one is not. Or all are called `label_topic`, `label_tone`.
     """
-    others = [other for other in roles.free.values() if other is not one and not other.is_truth]
-    others = [other for other in others if not (other.is_outcome or other.is_picture)]
+    others = [x for x in roles.may_be_labels if x is not one and not x.is_picture]
     others = [other for other in others if other.kind in ("text", "names", "other")]
     few = [other for other in others if is_few_names(other)]
     few = [other for other in few if not other.is_wordy or splits_into_names(other)]
@@ -98,8 +97,8 @@ def note_sets_beside_flags(roles: Roles) -> None:
     reason = roles.reasons.get("labels", "")
     if roles.fields.get("row", "item") != "item" or not reason.startswith(BY_PLACE):
         return
-    others = [one for one in roles.free.values() if not (one.is_outcome or one.is_truth)]
-    lists = [one for one in others if one.kind in ("text", "names") and is_few_names(one)]
+    lists = [one for one in roles.may_be_labels if one.kind in ("text", "names")]
+    lists = [one for one in lists if is_few_names(one)]
     lists = [one for one in lists if delimiter_of(one)[0] is None and lists_several(one)]
     if lists and RIVALS not in reason:
         roles.reasons["labels"] = reason + RIVALS + ", ".join(repr(one.name) for one in lists)
@@ -118,8 +117,7 @@ def numbers_from_the_left(roles: Roles) -> bool:
 
 
 def _class_numbers(roles: Roles) -> list[Profile]:
-    free = [one for one in roles.free.values() if not (one.is_outcome or one.is_truth)]
-    return [one for one in free if one.holds_class_numbers or one.kind == "empty"]
+    return [one for one in roles.may_be_labels if one.holds_class_numbers or one.kind == "empty"]
 
 
 def _take_places(roles: Roles, columns: Sequence[Profile], why: str) -> bool:
@@ -158,8 +156,8 @@ def lists_several(one: Profile) -> bool:
 
 def _more_of_a_view(roles: Roles, one: Profile, delimiter: str | None) -> list[str]:
     """Return columns of the same names that differ between views: a person's second label."""
-    texts = [other for other in roles.free.values() if other.kind == one.kind and other is not one]
-    texts = [other for other in texts if not (other.is_outcome or other.is_truth or other.is_wordy)]
+    texts = [x for x in roles.may_be_labels if x.kind == one.kind and x is not one]
+    texts = [other for other in texts if not other.is_wordy]
     texts = [other for other in texts if roles.fields.get("id") and one.kind in ("text", "names")]
     found = [other for other in texts if share_names([one, other], delimiter)]
     return [other.name for other in found if roles.differs_between_views(other)]
