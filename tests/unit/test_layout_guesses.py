@@ -60,6 +60,20 @@ def test_class_numbers_in_several_columns_are_sets_when_stated(tmp_path: Path) -
     assert (again.candidates == found.candidates).all()
 
 
+def test_names_between_commas_may_be_long_and_ids_called_codes_are_none(tmp_path: Path) -> None:
+    names = ["Science Fiction", "Action Adventure", "Family Drama"]
+    rows = ["code,film,kind,country"]
+    rows += [
+        f'c{i},f{i},"{names[i % 3]}, {names[(i + 1) % 3]}",{"de" if i % 2 else "fr"}'
+        for i in range(60)
+    ]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(rows))
+    found = formats.read(path)
+    assert found.dataset.label_names == tuple(sorted(names))
+    assert not any("which column" in one.message for one in found.problems)
+
+
 def test_two_columns_of_class_numbers_that_never_end_are_no_places(tmp_path: Path) -> None:
     rows = ["file,coarse_label,fine_label", *(f"{i}.png,{i % 3},{i % 7}" for i in range(60))]
     path = tmp_path / "a.csv"
