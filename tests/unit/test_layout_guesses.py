@@ -102,6 +102,13 @@ def test_one_item_alone_is_an_item_and_too_few(tmp_path: Path) -> None:
     assert formats.read(path).dataset.candidates.sum() == 3
 
 
+def test_lists_of_nothing_are_no_flags(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"label_a": [], "label_b": k % 2, "label_c": 1 - k % 2, "x": k / 7} for k in range(9)]
+    path.write_text(layouts.lines(rows))
+    assert formats.read(path).dataset.label_names == ("b", "c")
+
+
 def test_where_something_stands_in_a_text_is_no_feature(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     for numbers, features in (([3, 9], "text"), ([9, 3], "list"), ([0.5, 1.5], "list")):

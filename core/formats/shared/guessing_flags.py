@@ -92,7 +92,8 @@ def _holds_flags(one: Profile) -> bool:
     """Whether a column is meant to hold 0/1; a few wrong values shall be told, not hidden."""
     said = [value for value in one.values if str(value).strip()]
     flags = sum(parse_flag(value) is not None for value in said)
-    return one.kind in ("binary", "empty") or 2 * flags > len(said)
+    is_listed = any(isinstance(value, list | dict) for value in one.values)
+    return not is_listed and (one.kind in ("binary", "empty") or 2 * flags > len(said))
 
 
 def yes_or_no_columns(roles: Roles) -> bool:
