@@ -57,8 +57,8 @@ def preload(run_ids: list[str]) -> None:
 def _load_code() -> None:
     """Load all modules, and have the garbage collector look at none of them any more.
 
-    It looks at everything only once there is a quarter more than what stayed the last time: with
-    200,000 objects of modules among these, what closed sessions leave waited for long.
+    Each time it looks at everything, 200,000 objects of modules took it .11 s, in which no thread
+    works.
     """
     for package in ("plain_app.views", "plain_app.services"):
         for found in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
